@@ -517,8 +517,11 @@ def plot_audit(
         color=COLORS[-1],
         label="promised",
     )
-    ax.set_yticks(range(len(table)), _labels(table))
-    limits = {"xlim": (0.0, _end(table)), "ylim": (len(table) - 0.5, -0.5)}
+    labels = [f"{name} ({n:,} audited)" for name, n in table["n_audited"].items()]
+    ax.set_yticks(range(len(table)), labels)
+    known = table[table["n_audited"] > 0]
+    end = min(1.0, 1.1 * max(known["wrong_rate_high"].max(), known["promised"].max()))
+    limits = {"xlim": (0.0, end), "ylim": (len(table) - 0.5, -0.5)}
     return finished(ax, shares="x", xlabel="share of wrong decisions", **limits)
 
 
@@ -526,15 +529,9 @@ def _why_not(idata: Any, step_method: int | None) -> str:
     runs = idata.values() if isinstance(idata, dict) else [idata]
     infos = [RunInfo(statistics_of(run, step_method=step_method)) for run in runs]
     reasons = [info.nothing_to_audit for info in infos]
-    return (
-        reasons[0]
-        if all(reasons)
-        else f"No decision was audited: pass audit=0.1 to {infos[0].sampler}."
-    )
-
-
-def _labels(table: pd.DataFrame) -> list[str]:
-    return [f"{name} ({n:,} audited)" for name, n in table["n_audited"].items()]
+    if all(reasons):
+        return reasons[0]
+    return f"No decision was audited: pass audit=0.1 to {infos[0].sampler}."
 
 
 def _draw_intervals(
@@ -549,11 +546,6 @@ def _draw_intervals(
     ax.errorbar(
         rate, places, xerr=ends, linestyle="", marker=marker, capsize=4.0, color=color, label=label
     )
-
-
-def _end(table: pd.DataFrame) -> float:
-    known = table[table["n_audited"] > 0]
-    return min(1.0, 1.1 * max(known["wrong_rate_high"].max(), known["promised"].max()))
 
 
 def _table(

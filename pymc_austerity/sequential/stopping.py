@@ -209,11 +209,9 @@ class UserTest(StoppingTest):
     @cached_property
     def description(self) -> TestDescription:
         """Properties that the rest of the package uses."""
-        name, epsilon = type(self.rule).__name__, getattr(self.rule, "epsilon", None)
-        summary, growth = name, getattr(self.rule, "growth", 1.0)
-        if epsilon is None:
-            return TestDescription(name, summary, growth=growth)
-        summary = f"{summary} with epsilon={epsilon:g}"
+        name, growth = type(self.rule).__name__, getattr(self.rule, "growth", 1.0)
+        epsilon = getattr(self.rule, "epsilon", math.nan)
+        summary = name if math.isnan(epsilon) else f"{name} with epsilon={epsilon:g}"
         return TestDescription(name, summary, epsilon=epsilon, growth=growth)
 
     def stops(self, evidence: Evidence) -> bool:

@@ -1,6 +1,7 @@
 """Samples of rows that grow from look to look, and estimates of the sum of all from them."""
 
 import math
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -101,58 +102,6 @@ class Segments(NamedTuple):
         means = np.add.reduceat(values, self.starts) / self.counts
         centered = values - np.repeat(means, self.counts)
         return means, np.add.reduceat(centered * centered, self.starts)
-
-
-class Moments:
-    """Running count, mean and centered sum of squares.
-
-    Attributes
-    ----------
-    count : int
-        Number of values so far.
-    mean : float
-        Their mean; NaN or infinite as soon as one value is.
-    centered_squares : float
-        Sum of squared deviations from the mean.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> moments = Moments()
-    >>> moments.add(np.array([1.0, 2.0]))
-    >>> moments.add(np.array([3.0]))
-    >>> moments.count, moments.mean, moments.variance
-    (3, 2.0, 1.0)
-    """
-
-    __slots__ = ("centered_squares", "count", "mean")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.mean = 0.0
-        self.centered_squares = 0.0
-
-    def add(self, values: NDArray) -> None:
-        """Add a block of values.
-
-        Parameters
-        ----------
-        values : float64 array, shape (n,)
-            At least one value.
-        """
-        self.mean, self.centered_squares = merged(
-            self.count,
-            self.mean,
-            self.centered_squares,
-            values.size,
-            *moments_of(values, 0, values.size),
-        )
-        self.count += values.size
-
-    @property
-    def variance(self) -> float:
-        """Sample variance (ddof 1), 0 when the spread is not larger than rounding error."""
-        return sample_variance(self.count, self.mean, self.centered_squares)
 
 
 @part(types.float64)
@@ -265,6 +214,7 @@ _MOST_AT_ONCE = 65_536
 """Number of rows of a stratum that are evaluated together when all remaining rows are read."""
 
 
+@dataclass(slots=True)
 class UniformSurvey:
     r"""Uniform sampling without replacement, in batches of equal or growing size.
 
@@ -292,51 +242,43 @@ class UniformSurvey:
     Metropolis-Hastings Budget. ICML, section 4.
     """
 
-    __slots__ = ("batch_size", "growth", "largest_difference", "moments", "n_rows", "stream")
-
-    def __init__(
-        self,
-        stream: DifferenceStream,
-        *,
-        n_rows: int,
-        batch_size: int,
-        growth: float = 1.0,
-        largest_difference: float = math.inf,
-    ) -> None:
-        self.stream = stream
-        self.n_rows = n_rows
-        self.batch_size = batch_size
-        self.growth = growth
-        self.largest_difference = largest_difference
-        self.moments = Moments()
+    stream: DifferenceStream
+    _: KW_ONLY
+    n_rows: int
+    batch_size: int
+    growth: float = 1.0
+    largest_difference: float = math.inf
+    count: int = field(default=0, init=False)
+    mean: float = field(default=0.0, init=False)
+    squares: float = field(default=0.0, init=False)
 
     def look(self) -> Estimate:
         """Read the next batch."""
-        n_seen = self.moments.count
-        n_new = max(self.batch_size, math.ceil((self.growth - 1.0) * n_seen))
-        return self._see(min(n_new, self.n_rows - n_seen))
+        n_new = max(self.batch_size, math.ceil((self.growth - 1.0) * self.count))
+        return self._see(min(n_new, self.n_rows - self.count))
 
     def finish(self) -> Estimate:
         """Read all remaining rows."""
-        return self._see(self.n_rows - self.moments.count)
+        return self._see(self.n_rows - self.count)
 
     @property
     def total(self) -> float:
         """Estimated sum over all rows, nats."""
-        return self.n_rows * self.moments.mean
+        return self.n_rows * self.mean
 
     @property
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of the differences seen, nats; shape (1,)."""
-        return np.array([math.sqrt(self.moments.variance)])
+        return np.array([math.sqrt(sample_variance(self.count, self.mean, self.squares))])
 
     def _see(self, n_rows: int) -> Estimate:
-        moments = self.moments
         for differences in self.stream.read(n_rows):
-            moments.add(differences)
-            if not math.isfinite(moments.mean):  # one impossible row decides
+            known, added = (self.count, self.mean, self.squares), differences.size
+            self.mean, self.squares = merged(*known, added, *moments_of(differences, 0, added))
+            self.count += added
+            if not math.isfinite(self.mean):  # one impossible row decides
                 break
-        return estimate_uniform(self.n_rows, moments.count, moments.mean, moments.centered_squares)
+        return estimate_uniform(self.n_rows, self.count, self.mean, self.squares)
 
 
 class StratifiedStream(Protocol):

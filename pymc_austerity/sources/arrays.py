@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import DataError, SettingTypeError, StorageError
-from pymc_austerity.sources.chunks import ChunkedSource, even_lengths, library
+from pymc_austerity.sources.chunks import (
+    ChunkedSource,
+    even_lengths,
+    library,
+    overlapping,
+    starts_of,
+)
 from pymc_austerity.sources.columns import Columns, native_dtype, numbers, refuse_missing_columns
 from pymc_austerity.sources.npy import NpyFiles
 
@@ -34,14 +40,13 @@ class _Chunks:
 
     def __init__(self, what: str, chunks: Sequence[Any], lengths: Sequence[int]) -> None:
         self._what, self._chunks, self.lengths = what, list(chunks), list(lengths)
-        self._starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+        self._starts = starts_of(self.lengths)
         self._made_in: int | None = os.getpid()
 
     def of_rows(self, start: int, stop: int) -> Iterator[Any]:
         """Those with these rows, each without the rows that are not asked for."""
-        first = int(np.searchsorted(self._starts, start, "right")) - 1
-        last = int(np.searchsorted(self._starts, stop, "left"))
-        for number, chunk in enumerate(self._computed(first, last), first):
+        numbers = overlapping(self._starts, start, stop)
+        for number, chunk in zip(numbers, self._computed(numbers), strict=True):
             begin, end = self._starts[number : number + 2].tolist()
             if len(chunk) != end - begin:
                 raise DataError(
@@ -50,14 +55,14 @@ class _Chunks:
                 )
             yield chunk[max(start - begin, 0) : stop - begin]
 
-    def _computed(self, first: int, stop: int) -> Sequence[Any]:
+    def _computed(self, numbers: range) -> Sequence[Any]:
         import dask
 
         # Threads of a pool, and the client of a cluster, do not survive a fork; and a worker of a
         # cluster reads its chunks itself.
         settings = {} if os.getpid() == self._made_in else {"scheduler": "synchronous"}
         try:
-            return dask.compute(*self._chunks[first:stop], **settings)
+            return dask.compute(*[self._chunks[k] for k in numbers], **settings)
         except OSError as error:
             raise StorageError(
                 f"{self._what} cannot be computed by dask ({type(error).__name__}: {error}): check "

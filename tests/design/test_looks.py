@@ -12,32 +12,9 @@ from pymc_austerity.design import (
     stratified_looks,
 )
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import StratifiedSurvey, UniformSurvey
+from pymc_austerity.sequential import StratifiedSurvey
 from pymc_austerity.strata import Strata
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        n_rows = int(np.sum(n_rows))
-        self.n_read += n_rows
-        return self.values[self.n_read - n_rows : self.n_read]
-
-
-class Blocks(Stream):
-    def read(self, n_rows):
-        yield super().read(n_rows)
-
-
-class Stratum(Stream):
-    def __init__(self, values, batch_size):
-        super().__init__(values)
-        self.batch_size = batch_size
-
-    def read_first(self):
-        return self.read(self.batch_size)
+from tests.streams import Stratum, survey_of
 
 
 def shares_of(survey):
@@ -49,7 +26,7 @@ def shares_of(survey):
 
 @pytest.mark.parametrize(("batch_size", "n_rows"), [(100, 1_000), (300, 1_000), (1_000, 1_000)])
 def test_constant_looks_are_those_of_a_uniform_survey(batch_size, n_rows, rng):
-    survey = UniformSurvey(Blocks(rng.normal(size=n_rows)), n_rows=n_rows, batch_size=batch_size)
+    survey = survey_of(rng.normal(size=n_rows), batch_size)
     np.testing.assert_array_equal(constant_looks(batch_size, n_rows).shares, shares_of(survey))
 
 
@@ -61,7 +38,7 @@ def test_doubling_looks_are_those_of_a_survey_with_one_stratum(batch_size, n_row
 
 
 def test_information_is_the_precision_of_the_estimate(rng):
-    survey = UniformSurvey(Blocks(rng.normal(size=1_000)), n_rows=1_000, batch_size=300)
+    survey = survey_of(rng.normal(size=1_000), 300)
     information = constant_looks(300, 1_000).information
     for expected in information:
         estimate = survey.look()

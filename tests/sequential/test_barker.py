@@ -6,20 +6,12 @@ from scipy import stats
 from scipy.special import expit
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import BarkerTest, UniformSurvey, logistic_correction
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
+from pymc_austerity.sequential import BarkerTest, logistic_correction
+from tests.streams import survey_of
 
 
 def decide(differences, log_threshold, rng, *, noise=1.0, batch_size=100):
-    survey = UniformSurvey(Stream(differences), n_rows=differences.size, batch_size=batch_size)
+    survey = survey_of(differences, batch_size)
     return BarkerTest(noise).decide(survey, -log_threshold, rng)
 
 

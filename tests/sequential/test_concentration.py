@@ -14,29 +14,9 @@ from pymc_austerity.sequential import (
 )
 from pymc_austerity.sequential.rules import row_standard_deviation
 from pymc_austerity.strata import Strata
+from tests.streams import Stratum, Stream
 
 RULES = [HoeffdingTest, EmpiricalBernsteinTest]
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
-
-
-class Stratum(Stream):
-    def __init__(self, values, first):
-        super().__init__(values)
-        self.first = first
-
-    def read_first(self):
-        return self.read(self.first)
-
-    def read(self, counts):
-        return next(super().read(int(np.sum(counts))))
 
 
 def evidence_of(sample, n_rows, distance, n_looks=1):

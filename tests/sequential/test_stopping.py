@@ -5,19 +5,7 @@ import pytest
 
 from pymc_austerity.sequential import StudentTTest, UniformSurvey, audited, exceeds
 from tests.references import sequential_t_test
-
-
-class Stream:
-    """Given differences in a given order, in blocks of at most `block` rows."""
-
-    def __init__(self, differences, order, block=10**9):
-        self.differences, self.order, self.block, self.n_read = differences, order, block, 0
-
-    def read(self, n_rows):
-        chosen = self.differences[self.order[self.n_read : self.n_read + n_rows]]
-        self.n_read += n_rows
-        for start in range(0, n_rows, self.block):
-            yield chosen[start : start + self.block]
+from tests.streams import Stream
 
 
 def run(
@@ -31,7 +19,7 @@ def run(
     audit=False,
 ):
     order = np.arange(len(differences)) if order is None else order
-    stream = Stream(differences, order, block)
+    stream = Stream(differences[order], block)
     survey = UniformSurvey(stream, n_rows=len(differences), batch_size=batch_size)
     decision = exceeds(survey, log_threshold, rule=StudentTTest(epsilon))
     return (audited(decision, survey) if audit else decision), stream
