@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "sources": {"errors", "arguments"},
     "exact": {"errors", "arguments", "parts"},
     "control_variates": {"errors", "rows"},
-    "design": {"errors", "sequential", "strata"},
+    "design": {"errors", "arguments", "sequential", "strata"},
     "compiled": {"proposals", "sequential", "exact", "strata", "parts"},
     "levels": {"parts", "proposals", "sequential", "exact", "compiled"},
     "deciding": {

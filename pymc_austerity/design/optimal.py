@@ -85,7 +85,7 @@ class DesignProblem(NamedTuple):
         """Means over decisions at given distances, for tests of these batch sizes."""
         sizes = default_batch_sizes(n_rows, looks) if batch_sizes is None else sorted(batch_sizes)
         if not sizes:
-            raise SettingError("batch_sizes must name at least one value to try")
+            raise SettingError("batch_sizes must name at least one value to try.")
         decisions = np.abs(np.asarray(mu_std, dtype=np.float64))
         tests = [looks(size, n_rows) for size in sizes]
         return cls(n_rows, looks, sizes, decisions, distance_grid(tests, float(decisions.max())))
@@ -144,9 +144,9 @@ def cheapest(
 ) -> TestDesign:
     """Try all batch sizes and shapes, each with the largest allowed epsilon."""
     if not 0.0 < max_error < 0.5:
-        raise SettingError(f"max_error is {max_error}: it must lie above 0 and below 0.5")
+        raise SettingError(f"max_error is {max_error}: it must lie above 0 and below 0.5.")
     if not len(alphas):
-        raise SettingError("alphas must name at least one value to try")
+        raise SettingError("alphas must name at least one value to try.")
     best = question.design(question.sizes[0], Boundary(0.0, alphas[0]))
     for size in question.sizes:
         for alpha in alphas:

@@ -104,12 +104,6 @@ def test_approximation_standardizes_and_has_a_density(rng):
     np.testing.assert_allclose(np.diff(densities), np.diff(expected), rtol=1e-9)
 
 
-@pytest.mark.parametrize("b", [0.0, -0.1, 1.0001, np.nan])
-def test_a_size_that_is_none_is_refused(b):
-    with pytest.raises(SettingError, match=r"\(0, 1\]"):
-        CrankNicolsonProposal(b)
-
-
 def test_refused_without_an_approximation():
     with pytest.raises(SettingError, match=r"use RandomWalkProposal\(\)"):
         CrankNicolsonProposal().init(LAYOUT)

@@ -245,11 +245,6 @@ def test_scaling_is_that_of_the_component_that_moved(rng):
         assert mixture.current_scaling(state) == pytest.approx(sizes[state.chosen])
 
 
-def test_no_components_are_refused():
-    with pytest.raises(SettingError, match="nothing to choose from"):
-        ProposalMixture(components=())
-
-
 def test_functions_are_components():
     (component,) = ProposalMixture(components=[lambda point, rng: (point + 1.0, 0.0)]).components
     new, *_ = component.propose(None, np.zeros(2), np.random.default_rng(1))

@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import BarkerTest, logistic_correction
 from tests.streams import survey_of
 
@@ -95,9 +94,3 @@ def test_statistics_of_a_decision(rng):
     assert decision.standardized_mean == pytest.approx(mu_std)
     assert decision.decision_error == logistic_correction(1.0).error
     assert decision.n_looks == decision.n_rows_used / 100
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.4, 1.3, math.nan])
-def test_noise_out_of_range(noise):
-    with pytest.raises(SettingError, match="noise"):
-        BarkerTest(noise)

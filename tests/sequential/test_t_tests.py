@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from pymc_austerity.design import Boundary, Looks, constant_looks, operating_characteristic
-from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
     Evidence,
     StudentTTest,
@@ -145,12 +144,6 @@ def test_stops_where_the_normal_boundary_of_the_design_lies(alpha, n_seen):
 
 def test_a_level_below_the_smallest_number_never_stops():
     assert not StudentTTest(0.01, alpha=0.0).stops(evidence_of_statistic(1e6, 10))
-
-
-@pytest.mark.parametrize("epsilon", [-0.01, 0.51, math.nan])
-def test_epsilon_out_of_range(epsilon):
-    with pytest.raises(SettingError, match="epsilon"):
-        StudentTTest(epsilon)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.25])
