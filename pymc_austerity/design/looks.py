@@ -136,9 +136,7 @@ def doubling_looks(batch_size: int, n_rows: int) -> Looks:
 
 def _check_sizes(batch_size: int, n_rows: int) -> None:
     if not 1 <= batch_size <= n_rows:
-        raise SettingError(
-            f"batch_size={batch_size} must lie between 1 and n_rows={n_rows}."
-        )
+        raise SettingError(f"batch_size={batch_size} must lie between 1 and n_rows={n_rows}.")
 
 
 def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]:

@@ -52,11 +52,6 @@ def test_every_pair_counts_alike(rng):
     assert np.count_nonzero(scores) == 3
 
 
-def test_one_pair_is_its_absolute_residuals(rng):
-    residuals = rng.normal(size=(1, 200))
-    np.testing.assert_allclose(scores_of(residuals), np.abs(residuals[0]), rtol=1e-12)
-
-
 def test_pairs_that_say_nothing(rng):
     residuals = rng.normal(size=(4, 100))
     residuals[2] = 0.0

@@ -157,11 +157,6 @@ def test_worst_case_is_half_of_the_early_stops(rng):
     assert abs(half.mean() - worst_error(looks, boundary)) < 3 * half.std() / math.sqrt(5_000)
 
 
-def test_epsilon_is_the_error_of_one_look_only():
-    """What a user must be told: N = 10^4, batches of 500 and epsilon = 0.05."""
-    assert worst_error(constant_looks(500, 10_000), Boundary(0.05)) == pytest.approx(0.28, abs=5e-3)
-
-
 def test_far_boundaries_and_distant_means():
     """O'Brien and Fleming's boundary lies 80 standard errors out when a look sees 1 in 1,000."""
     looks, boundary = constant_looks(100, 100_000), Boundary(0.005, 0.0)

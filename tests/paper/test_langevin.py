@@ -80,26 +80,6 @@ class TestLogRatio:
 
         assert log_ratio == pytest.approx(log_q(point, new) - log_q(new, point), rel=1e-9)
 
-    def test_the_way_back_has_the_opposite_one_with_the_same_mini_batch(self):
-        langevin, state = bound(step_size=0.4, preconditioner=MATRIX)
-        point = np.array([1.0, -2.0])
-        new, log_ratio, _ = langevin.propose(state, point, np.random.default_rng(5))
-
-        class SameBatch:
-            """The mini-batch of seed 5, and the noise that leads back."""
-
-            def standard_normal(self, size=None):
-                shift = np.random.default_rng(5).standard_normal()
-                if size is None:
-                    return shift
-                ahead = new + 0.2 * MATRIX @ (-new + shift)
-                return np.linalg.solve(np.linalg.cholesky(MATRIX), point - ahead) / math.sqrt(0.4)
-
-        back, opposite, _ = langevin.propose(state, new, SameBatch())
-        np.testing.assert_allclose(back, point, rtol=1e-12)
-        assert abs(log_ratio) > 0.01
-        assert opposite == pytest.approx(-log_ratio, rel=1e-9)
-
     @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
     @pytest.mark.parametrize("first_calls", [0, 1])
     def test_a_gradient_that_is_not_finite_rejects(self, bad, first_calls, rng):

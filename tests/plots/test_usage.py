@@ -101,8 +101,3 @@ def test_one_bar_for_each_block():
         "60% accepted",
     ]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["untouched", "county", "common"]
-
-
-def test_refuses_other_runs():
-    with pytest.raises(SettingError, match="no statistics of blocks"):
-        plot_block_usage(synthetic())

@@ -128,12 +128,6 @@ def test_wild_strata_are_looked_at_harder(rng):
     assert second >= 2
 
 
-def test_a_take_all_stratum_adds_no_error(rng):
-    strata = [rng.normal(0, 1e6, size=10), np.linspace(-1, 1, 4_000)]
-    estimate = survey_of(strata, [10, 50], rng).look()
-    assert math.sqrt(estimate.variance) < 1_000
-
-
 def test_rounding_is_not_spread(rng):
     strata = [0.1 + rng.choice([-1e-17, 0.0, 1e-17], size=200) for _ in range(3)]
     survey = survey_of(strata, [20, 20, 20], rng)
