@@ -43,7 +43,7 @@ _log = logging.getLogger("pymc.austerity")
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
-_PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.5, 0.1
+_PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
 """Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
 step method, longer ones take a share of a run of NUTS."""
 _COMPILATION_SECONDS = 3.0
