@@ -39,12 +39,10 @@ class Differentiable(Protocol):
     @property
     def gradient(self) -> Callable[..., Sequence[NDArray]]:
         """``f(point, *block)``: value in nats, and gradient, shape (d,)."""
-        ...
 
     @property
     def hessian(self) -> Callable[..., NDArray]:
         """``f(point, *block)``: Hessian, shape (d, d)."""
-        ...
 
 
 class RowDensity:
@@ -156,11 +154,9 @@ class LogDensity(Protocol):
 
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Value in nats, and gradient, shape (d,)."""
-        ...
 
     def hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian, shape (d, d)."""
-        ...
 
 
 def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.float64]:

@@ -161,20 +161,16 @@ class LogRatio(Protocol):
     @property
     def sampling(self) -> Any:
         """Samples of the row differences, or of their residuals about an expansion."""
-        ...
 
     @property
     def n_kept(self) -> int:
         """Rows that are known as they are: those of the row-free part."""
-        ...
 
     def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the row-free part, nats."""
-        ...
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
         """Sum of the control variates of all rows, nats; 0 without any."""
-        ...
 
 
 @dataclass

@@ -213,7 +213,6 @@ class ProposalFunction(Protocol):
 
     def __call__(self, point: NDArray, rng: np.random.Generator, /) -> tuple[NDArray, float]:
         """Propose a new point."""
-        ...
 
 
 class Proposal(Protocol[State]):
@@ -232,7 +231,6 @@ class Proposal(Protocol[State]):
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
         """Initial state of a chain, given an approximation of the posterior if there is one."""
-        ...
 
     def propose(
         self, state: State, point: NDArray, rng: np.random.Generator
@@ -241,19 +239,15 @@ class Proposal(Protocol[State]):
 
         `current_scaling` and `tune` receive this state.
         """
-        ...
 
     def tune(self, state: State, outcome: Outcome) -> State:
         """State after a decision of the tuning phase."""
-        ...
 
     def freeze(self, state: State) -> State:
         """State at the end of the tuning phase, after which nothing changes."""
-        ...
 
     def current_scaling(self, state: State) -> float:
         """Size of the proposal as one number, for the statistics; NaN if it has none."""
-        ...
 
 
 class Gradients(Protocol):
@@ -262,21 +256,17 @@ class Gradients(Protocol):
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        ...
 
     @property
     def batch_size(self) -> int:
         """Number of rows in a mini-batch; a mini-batch of all rows gives the exact gradient."""
-        ...
 
     @property
     def decisions(self) -> Literal["metropolis", "barker", "poisson", "none"]:
         """Rule that decides on the proposals; with "none", all of them are accepted."""
-        ...
 
     def draw(self, rng: np.random.Generator) -> Callable[[NDArray], NDArray[np.float64]]:
         """A new mini-batch, as a function from a point to the gradient there, shape ``(d,)``."""
-        ...
 
 
 class GradientProposal(Proposal[State], Protocol[State]):
@@ -285,21 +275,17 @@ class GradientProposal(Proposal[State], Protocol[State]):
     @property
     def batch_size(self) -> int | None:
         """Number of rows in a mini-batch; None for all."""
-        ...
 
     @property
     def control_variates(self) -> Literal["auto"] | bool:
         """Whether the gradients use control variates."""
-        ...
 
     @property
     def n_rows_read(self) -> int:
         """Rows read for every proposal."""
-        ...
 
     def with_gradients(self, gradients: Gradients) -> Proposal[Any]:
         """The same proposal with gradients, ready to propose."""
-        ...
 
 
 @dataclass(frozen=True)

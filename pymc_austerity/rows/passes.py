@@ -26,15 +26,12 @@ class RowSource(Protocol):
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        ...
 
     def window(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` in storage order, without a copy where possible."""
-        ...
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Rows at the given positions in storage order."""
-        ...
 
 
 @runtime_checkable
@@ -43,7 +40,6 @@ class SampledRows(RowSource, Protocol):
 
     def some(self, n_rows: int, rng: np.random.Generator) -> RowSource:
         """A number of rows, or fewer, drawn at random without replacement."""
-        ...
 
 
 class RowStream(Protocol):
@@ -51,7 +47,6 @@ class RowStream(Protocol):
 
     def read(self, n_rows: int) -> Iterator[Block]:
         """Blocks that together hold the next ``n_rows`` rows."""
-        ...
 
 
 class RowDraw(Protocol):
@@ -59,7 +54,6 @@ class RowDraw(Protocol):
 
     def begin(self, rng: np.random.Generator) -> RowStream:
         """Start a new sample, independent of all earlier ones."""
-        ...
 
 
 class ArrayRows:

@@ -286,11 +286,9 @@ class StratifiedStream(Protocol):
 
     def read_first(self) -> NDArray[np.float64]:
         """Differences of the rows of the first look, one stratum after another."""
-        ...
 
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Differences of the next ``counts[h]`` rows of each stratum, one stratum after another."""
-        ...
 
 
 def further_counts(

@@ -42,30 +42,24 @@ class Source(Protocol):
     @property
     def n_rows(self) -> int:
         """Number of rows, at least 1."""
-        ...
 
     @property
     def row_shape(self) -> tuple[int, ...]:
         """Shape of one row: ``()`` for a vector of data, ``(k,)`` for a matrix."""
-        ...
 
     @property
     def dtype(self) -> np.dtype:
         """Type of the values: bool, integer or floating, in native byte order."""
-        ...
 
     @property
     def block_length(self) -> int | None:
         """Number of rows that the store reads together (a chunk, a row group); None for any."""
-        ...
 
     def read(self, start: int, stop: int) -> NDArray:
         """Rows ``start`` to ``stop`` in order, a C-contiguous writable copy."""
-        ...
 
     def refuse_if_changed(self) -> None:
         """Raise StorageError if the store was changed or removed since it was opened."""
-        ...
 
 
 def take(source: Source, indices: NDArray[np.intp]) -> NDArray:
