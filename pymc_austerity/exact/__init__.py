@@ -21,7 +21,6 @@ from pymc_austerity.exact.groups import (
     GroupArrays,
     Groups,
     RowsOfCells,
-    directions_of,
     group_rows,
     nearest_directions,
 )

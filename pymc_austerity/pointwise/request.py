@@ -224,6 +224,12 @@ def _cut(
 Generators = Callable[[int], list[np.random.Generator]]
 """Maps the number of a draw to the random generators for it."""
 
+
+def no_generators(sample: int) -> list[np.random.Generator]:
+    """For what is not random."""
+    return []
+
+
 _NUMBERS, _MOST_ROWS = 4_000_000, 8_192
 """Numbers in a block of results (32 MB), and its rows."""
 
@@ -453,7 +459,7 @@ class PointwiseRequest:
         return np.asarray(where)
 
     def evaluated(
-        self, where: Any, samples: Sequence[int], generators: Generators = lambda sample: []
+        self, where: Any, samples: Sequence[int], generators: Generators = no_generators
     ) -> NDArray:
         """The quantity for some of the rows, shape (n_samples, ..., n_rows, ...).
 

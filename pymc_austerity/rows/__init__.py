@@ -16,7 +16,6 @@ from pymc_austerity.rows.passes import (
     ReorderedRows,
     RowDraw,
     RowSource,
-    RowStream,
     SampledRows,
     blocks_of,
     sum_over_rows,
