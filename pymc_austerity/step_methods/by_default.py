@@ -176,14 +176,14 @@ def _candidates(
 
 
 def _made_in_time(makers: Sequence[Callable[[], Any]], why_none: str) -> Iterator[Any]:
-    """What can be set up; all but the last get a share of the time that is left."""
+    """What can be set up, in turn; all but the last get a share of the time that is left."""
     n_made = 0
     reason: Exception = NotRowwiseError(why_none)
     for number, make in enumerate(makers, start=1):
         try:
             with share_of_rest(_FIRST_SHARE if number < len(makers) else 1.0):
                 step = make()
-        except SetupTooLongError as error:
+        except (SetupTooLongError, NotRowwiseError, SettingError) as error:
             reason = error
             continue
         if step is not None:

@@ -143,15 +143,16 @@ class TestNUTSIsTaken:
 
 
 class TestFewLevels:
-    """Moves of everything at once are tried first, and levels by themselves where these fail."""
+    """Levels by themselves are tried where moves of everything at once fail, or first."""
 
     @pytest.fixture(autouse=True)
     def any_time(self, plans, monkeypatch):
         monkeypatch.setattr(by_default, "seconds_per_effective_draw", lambda size: 1_000.0)
 
-    def test_where_everything_at_once_takes_too_long(self, monkeypatch):
+    @pytest.mark.parametrize("error", [SetupTooLongError, NotRowwiseError])
+    def test_where_everything_at_once_is_not_possible(self, monkeypatch, error):
         def end(*args, **kwargs):
-            raise SetupTooLongError("too long")
+            raise error("too long")
 
         monkeypatch.setattr(FewRowsStep, "__init__", end)
         with groups():
@@ -166,6 +167,15 @@ class TestFewLevels:
         monkeypatch.setattr(by_default, "probe", stuck)
         with groups():
             assert isinstance(AusterityMH(), GroupedMH)
+
+    def test_first_where_entries_have_few_rows(self, monkeypatch):
+        monkeypatch.setattr(by_default, "_CLEARLY_ENOUGH", 0.0)  # the first is taken
+        chosen = []
+        for fewest in (0, np.inf):
+            monkeypatch.setattr(by_default, "_ROWS_OF_A_LEVEL", fewest)
+            with groups():
+                chosen.append(AusterityMH())
+        assert [isinstance(step, GroupedMH) for step in chosen] == [False, True]
 
 
 class TestProbe:
