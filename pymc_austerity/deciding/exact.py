@@ -106,6 +106,9 @@ class PoissonSampling:
     expected_rows, typical_rows : float
         Rows that a decision between independent draws of the posterior is expected to read: mean
         and median over pairs of draws.
+    accepted : float
+        Share of draws of a normal approximation that a short run accepted, each in place of the
+        one before.
     """
 
     function: RowFunction
@@ -117,6 +120,7 @@ class PoissonSampling:
     inflation: float = 1.0
     expected_rows: float = float("nan")
     typical_rows: float = float("nan")
+    accepted: float = float("nan")
 
     @cached_property
     def constants(self) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"
+_FEWEST_ACCEPTED = 0.5
+"""Share of accepted draws of a normal approximation below which moves on a surrogate that keeps
+some rows are better, although a sequential test then decides."""
 
 
 def choose(about: About) -> Target:
@@ -58,6 +61,11 @@ def _cheaper(about: About) -> Target:
     rows = exact.expected_rows
     if about.problem.prepared.from_sources:
         return _target_of(exact, about)
+    if exact.accepted < _FEWEST_ACCEPTED:
+        about.say(_INFLUENCE)
+        if (kept := _kept(ScoredRows.of(about))) is not None:
+            few = f"they accept {exact.accepted:.0%} of the draws of a normal approximation"
+            return _not_exact(kept.divided().target(), few)
     if rows <= FEWEST_FIRST_ROWS:
         return _target_of(exact, about, FEWEST_FIRST_ROWS)
     if (found := together(about)) is not None:
@@ -93,12 +101,17 @@ def _sequential(about: About) -> Target:
 
 def _best(divided: DividedRows) -> Target:
     """Sample by influence what is not kept."""
-    about = divided.rows.about
-    if about.problem.prepared.from_sources:
+    if divided.rows.about.problem.prepared.from_sources:
         return divided.target()
-    about.say("looking for rows to keep")
-    kept = keep_influential(about, divided.rows.scores)
-    return (divided if kept is None else ScoredRows.of(kept).divided()).target()
+    kept = _kept(divided.rows)
+    return (divided if kept is None else kept.divided()).target()
+
+
+def _kept(rows: ScoredRows) -> ScoredRows | None:
+    """The other rows, where some are kept as they are."""
+    rows.about.say("looking for rows to keep")
+    kept = keep_influential(rows.about, rows.scores)
+    return None if kept is None else ScoredRows.of(kept)
 
 
 def _target_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Target:

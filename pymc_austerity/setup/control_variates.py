@@ -24,7 +24,7 @@ from pymc_austerity.setup.choose import choose
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
-from pymc_austerity.setup.surrogate import SurrogatePosterior
+from pymc_austerity.setup.surrogate import PILOT_PAIRS, SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import (
     anchor_by_surrogate,
     is_nearly_normal,
@@ -136,7 +136,8 @@ def _of_hierarchy(
         found = surrogate_about(anchor, problem, row_free_difference)
     except (NoAnchorError, *underivable):
         return None, None
-    return found.surrogate, found.pairs(problem.prepared.rng, problem.start.dtype)
+    last, rng = found.last.astype(problem.start.dtype), problem.prepared.rng
+    return found.surrogate, found.surrogate.pairs(last, PILOT_PAIRS, rng)
 
 
 def _found(

@@ -288,15 +288,21 @@ def _inflated(
         A row changed by more than its bound.
     """
     known, rng = Inflation.begin(sampling.inflation), problem.prepared.rng
-    current = anchor.point.astype(problem.start.dtype)
+    current, n_accepted = anchor.point.astype(problem.start.dtype), 0
     try:
         for _ in range(_TRIALS):
             proposed = anchor.draw(rng).astype(current.dtype)
             made = sampling.decide(proposed, current, 0.0, known.value, rng)
             known = known.after(made.ratios, made.n_rows_used, made.log_ratio)
             current = proposed if made.accept else current
+            n_accepted += made.accept
     except RowBoundError as error:
         raise NotExactError(str(error)) from None
     rows = rows_of_pairs(sampling.groups, pairs, inflation=known.value)
-    mean, median = float(rows.mean()), float(np.median(rows))
-    return replace(sampling, inflation=known.value, expected_rows=mean, typical_rows=median)
+    return replace(
+        sampling,
+        inflation=known.value,
+        expected_rows=float(rows.mean()),
+        typical_rows=float(np.median(rows)),
+        accepted=n_accepted / _TRIALS,
+    )

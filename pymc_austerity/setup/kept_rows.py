@@ -15,7 +15,7 @@ from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import ArrayRows, Block
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_free import AnyGradient, row_free_gradient
-from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior, explored
+from pymc_austerity.setup.surrogate import PILOT_PAIRS, Expansion, SurrogatePosterior, explored
 from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
 from pymc_austerity.setup.target import About
 
@@ -225,7 +225,7 @@ def _kept(
         anchor=anchor,
         approximation=GaussianApproximation(anchor.point, anchor.root),
         surrogate=found.surrogate,
-        pairs=found.pairs(rng, problem.start.dtype),
+        pairs=found.surrogate.pairs(found.last.astype(problem.start.dtype), PILOT_PAIRS, rng),
         kept=which,
     )
 

@@ -210,6 +210,10 @@ def _pairs(
     target: Target, proposal: Proposal, rng: np.random.Generator
 ) -> Iterator[tuple[NDArray, NDArray]]:
     approximation, layout, start = target.approximation, target.layout, target.start
+    if target.surrogate is not None:
+        middle = target.surrogate.point(target.surrogate.mean).astype(start.dtype)
+        yield from target.surrogate.pairs(middle, _PAIRS, rng)
+        return
     scalable = bool((layout.n_categories == 0).all()) and getattr(proposal, "unconstrained", True)
     for _ in range(_PAIRS):
         if approximation is not None:

@@ -116,8 +116,28 @@ class SurrogatePosterior:
         return found
 
     def dispersed(self, width: float, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A point drawn in these coordinates, with `width` times the standard deviation."""
-        return self.point(self.mean + width * self.root.dot(rng.standard_normal(self.mean.size)))
+        """A point drawn in these coordinates, with `width` times the standard deviation.
+
+        It is moved towards the mean while the log-density falls to it several times as far as that
+        of a normal density, so that a trajectory from there would leave with great speed.
+        """
+        noise, middle = rng.standard_normal(self.mean.size), self.point(self.mean)
+        for _ in range(_NEARER):
+            found = self.point(self.mean + width * self.root.dot(noise))
+            if self.difference(middle, found) <= _FALLS * 0.5 * width**2 * noise.dot(noise):
+                break
+            width /= 2.0
+        return found
+
+    def pairs(
+        self, start: NDArray, n_pairs: int, rng: np.random.Generator
+    ) -> list[tuple[NDArray, NDArray]]:
+        """Pairs of points of a chain that begins at a point, each of shape (d,)."""
+        place, found = self.coordinates(start), np.empty((2 * n_pairs, start.size), start.dtype)
+        for number in range(len(found)):
+            place, _, _ = self.walk(place, self.root, self.step_size, _TIME, _APART, rng)
+            found[number] = self.point(place)
+        return list(zip(found[:n_pairs], found[n_pairs:], strict=True))
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the log-density between two points, nats."""
@@ -152,12 +172,16 @@ class SurrogatePosterior:
         return found
 
 
+_FALLS, _NEARER = 2.0, 8
+"""Fall of the log-density to a dispersed point, over that of a normal density, beyond which it is
+moved, and how often that is done at most."""
+
 _WINDOWS = (50, 50, 100, 200, 400)
 """Steps between two estimates of the metric."""
 
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
-_PAIRS, _APART = 8, 5
+PILOT_PAIRS, _APART = 8, 5
 """Pilot pairs, and moves on the surrogate between their points."""
 _GROWING = 8.0
 """Growth of a standard deviation between windows that indicates an improper density."""
@@ -180,15 +204,6 @@ class Explored(NamedTuple):
     mean: NDArray[np.float64]
     root: NDArray[np.float64]
     last: NDArray[np.float64]
-
-    def pairs(self, rng: np.random.Generator, dtype: Any) -> list[tuple[NDArray, NDArray]]:
-        """Pairs of points of a chain on the surrogate, each of shape (d,)."""
-        its, found = self.surrogate, np.empty((2 * _PAIRS, self.last.size), dtype=dtype)
-        place, move = its.coordinates(self.last), (its.root, its.step_size, _TIME, _APART)
-        for number in range(len(found)):
-            place, _, _ = its.walk(place, *move, rng)
-            found[number] = its.point(place)
-        return list(zip(found[:_PAIRS], found[_PAIRS:], strict=True))
 
 
 def explored(

@@ -21,6 +21,17 @@ def logistic(n_rows, n_columns, scale=1.0):
     return model
 
 
+def squares_of_heavy_tails():
+    """Rare events, and columns in which few rows are far from the others."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_t(4, size=(8_000, 3))
+    y = rng.random(8_000) < 1.0 / (1.0 + np.exp(5.0 - 0.8 * x[:, 0] + 0.1 * x[:, 0] ** 2))
+    with pm.Model() as model:
+        eta = pm.Normal("a", -4.0, 3.0) + np.column_stack([x, x**2]) @ pm.Normal("b", shape=6)
+        pm.Bernoulli("y", logit_p=eta, observed=y.astype(int))
+    return model
+
+
 def built(model, **settings):
     with model:
         return AusterityMH(**settings)
@@ -122,3 +133,9 @@ def test_exact_decisions_on_a_mixture():
         pm.NormalMixture("y", weights, centers, 1.0, observed=rng.normal(size=2_000))
     step = built(model)
     assert isinstance(step.target.sampling, PoissonSampling)
+
+
+def test_not_where_draws_of_a_normal_approximation_are_rejected():
+    step = built(squares_of_heavy_tails(), control_variates="auto")
+    assert step.target.n_kept > 0
+    assert "No exact decisions because they accept" in step.explain()

@@ -13,7 +13,7 @@ from pymc_austerity import (
     SurrogateHamiltonianProposal,
 )
 from pymc_austerity.proposals import hamiltonian
-from pymc_austerity.setup.surrogate import Expansion
+from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 from tests.running import QUIET
 
 N_ROWS = 3_000
@@ -112,6 +112,25 @@ class TestSurrogate:
         where = (x, surrogate.root, surrogate.step_size, 1.0, 2)
         first, second = (s.walk(*where, np.random.default_rng(9)) for s in (surrogate, copy))
         np.testing.assert_array_equal(first[0], second[0])
+
+    def test_dispersed_points_are_not_beyond_a_wall(self, rng):
+        def steep(point):  # standard normal below 1, and a wall above it
+            excess = max(point[0] - 1.0, 0.0)
+            value = -0.5 * point[0] ** 2 - 1e6 * excess**2
+            return value, np.array([-point[0] - 2e6 * excess])
+
+        flat = Expansion(np.zeros(1), np.zeros(1), np.zeros((1, 1)))
+        surrogate = SurrogatePosterior(
+            steep,
+            lambda new, old: steep(new)[0] - steep(old)[0],
+            flat,
+            np.empty(0, dtype=int),
+            np.zeros(1),
+            np.eye(1),
+        )
+        points = np.array([surrogate.dispersed(2.0, rng)[0] for _ in range(200)])
+        assert points.max() < 1.1
+        assert points.min() < -3.0  # where it is normal, nothing is moved
 
     def test_an_expansion_that_bends_upward_is_flattened_there(self):
         expansion = Expansion.concave(np.zeros(2), np.zeros(2), np.diag([-2.0, 3.0]))
