@@ -96,12 +96,15 @@ def with_control_variates(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     (approximation,) = normal_approximations(modes)
-    is_far, pairs = surrogate is not None, None
+    is_far = surrogate is not None
     if not is_far:
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
         if by_default and _has_hyperparameters(problem):
-            surrogate, pairs = _of_hierarchy(modes.anchor, problem, row_free_difference)
+            surrogate = _of_hierarchy(modes.anchor, problem, row_free_difference)
+    pairs = None
+    if surrogate is not None:
+        pairs = surrogate.pairs(PILOT_PAIRS, problem.start.dtype, problem.prepared.rng)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
     about = About(
         residuals,
@@ -126,18 +129,16 @@ def _has_hyperparameters(problem: Problem) -> bool:
 
 def _of_hierarchy(
     anchor: Anchor, problem: Problem, row_free_difference: Callable[..., Any]
-) -> tuple[SurrogatePosterior | None, list[tuple[NDArray, NDArray]] | None]:
-    """The surrogate with pairs of its points; None where it cannot be sampled.
+) -> SurrogatePosterior | None:
+    """The surrogate; None where it cannot be sampled.
 
     Trajectories on it mix well where the normal approximation is poor: a spread and the levels that
     depend on it.
     """
     try:
-        found = surrogate_about(anchor, problem, row_free_difference)
+        return surrogate_about(anchor, problem, row_free_difference).surrogate
     except (NoAnchorError, *underivable):
-        return None, None
-    last, rng = found.last.astype(problem.start.dtype), problem.prepared.rng
-    return found.surrogate, found.surrogate.pairs(last, PILOT_PAIRS, rng)
+        return None
 
 
 def _found(

@@ -225,7 +225,7 @@ def _kept(
         anchor=anchor,
         approximation=GaussianApproximation(anchor.point, anchor.root),
         surrogate=found.surrogate,
-        pairs=found.surrogate.pairs(found.last.astype(problem.start.dtype), PILOT_PAIRS, rng),
+        pairs=found.surrogate.pairs(PILOT_PAIRS, problem.start.dtype, rng),
         kept=which,
     )
 

@@ -143,7 +143,7 @@ SINGLE_ROWS_DECIDE = (
 )
 """Consequence and remedy, as the end of a sentence."""
 
-_PAIRS = 3
+_PAIRS, _MORE_PAIRS, _SEED = 3, 8, 17
 _SAMPLES = 1_000
 
 _A_LITTLE = 1e-3
@@ -206,16 +206,35 @@ def check_normality(
     return check
 
 
+def spread_of_residuals(target: Target, proposal: Proposal) -> float:
+    r"""Standard deviation of what the expansion leaves open at a draw of its surrogate, nats.
+
+    Half the variance of the difference between two draws. It is that of the log weights of the
+    draws as far as rows determine them; with more than about one, a chain that moves by such draws
+    stays for long where a weight is large.
+
+    Parameters
+    ----------
+    target : Target
+        Rows that are sampled.
+    proposal : Proposal
+        Makes pairs of points where there is no approximation of the posterior.
+    """
+    pairs = _pairs(target, proposal, np.random.default_rng(_SEED), _MORE_PAIRS)
+    function, source = target.row_function, target.source
+    totals = [float(differences_of_all(function, *pair, source).sum()) for pair in pairs]
+    return float(np.sqrt(np.mean(np.square(totals)) / 2.0))
+
+
 def _pairs(
-    target: Target, proposal: Proposal, rng: np.random.Generator
+    target: Target, proposal: Proposal, rng: np.random.Generator, n_pairs: int = _PAIRS
 ) -> Iterator[tuple[NDArray, NDArray]]:
     approximation, layout, start = target.approximation, target.layout, target.start
     if target.surrogate is not None:
-        middle = target.surrogate.point(target.surrogate.mean).astype(start.dtype)
-        yield from target.surrogate.pairs(middle, _PAIRS, rng)
+        yield from target.surrogate.pairs(n_pairs, start.dtype, rng)
         return
     scalable = bool((layout.n_categories == 0).all()) and getattr(proposal, "unconstrained", True)
-    for _ in range(_PAIRS):
+    for _ in range(n_pairs):
         if approximation is not None:
             both = approximation.root @ rng.standard_normal((start.size, 2))
             proposed, current = (approximation.mean[:, None] + both).T.astype(start.dtype)

@@ -130,10 +130,10 @@ class SurrogatePosterior:
         return found
 
     def pairs(
-        self, start: NDArray, n_pairs: int, rng: np.random.Generator
+        self, n_pairs: int, dtype: Any, rng: np.random.Generator
     ) -> list[tuple[NDArray, NDArray]]:
-        """Pairs of points of a chain that begins at a point, each of shape (d,)."""
-        place, found = self.coordinates(start), np.empty((2 * n_pairs, start.size), start.dtype)
+        """Pairs of points of a chain that begins at the mean, each of shape (d,)."""
+        place, found = self.mean, np.empty((2 * n_pairs, self.mean.size), dtype)
         for number in range(len(found)):
             place, _, _ = self.walk(place, self.root, self.step_size, _TIME, _APART, rng)
             found[number] = self.point(place)

@@ -19,6 +19,7 @@ from pymc_austerity.setup.levels.build import (
     build_groups,
 )
 from pymc_austerity.setup.model_inputs import checked_point
+from pymc_austerity.setup.normality import spread_of_residuals
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.wide import has_sparse_design
@@ -48,10 +49,11 @@ _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
 step method, longer ones take a share of a run of NUTS."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
-_MARGIN, _OF_LEVELS = 3.0, 30.0
+_MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
-where it has no difficulties, and short chains still tune. In hierarchies NUTS has some: of twenty
-of its draws, none to two are effective for the worst entry."""
+where it has no difficulties, and short chains still tune. It has some where a normal approximation
+is poor, and in hierarchies: of twenty of its draws, none to two are effective for the worst
+entry."""
 _SETUP_SHARE, _FIRST_SHARE = 0.3, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
@@ -60,9 +62,9 @@ _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 they can be moved one by one, are tried first."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
-_MOST_ROWS = 0.25
-"""Share of the rows that a sequential test may read. With more, the expansion leaves so much open
-that short chains can look well where long ones are not, as for logarithms of many scales."""
+_MOST_ROWS, _MOST_SPREAD = 0.25, 1.0
+"""Share of the rows that a sequential test may read where the expansion leaves more nats open.
+There short chains can look well where long ones are not, as for logarithms of many scales."""
 
 
 def leaves_the_choice(request: Request) -> bool:
@@ -209,12 +211,17 @@ def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:
 
 def _why_not(step: Any, found: Probe, size: Size) -> str:
     """What short chains say against a step method; empty if nothing."""
-    sampling = step.target.sampling if isinstance(step, FewRowsStep) else None
-    if isinstance(sampling, StratifiedSampling) and found.share_of_rows > _MOST_ROWS:
-        return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
+    margin = _OF_LEVELS
+    if isinstance(step, FewRowsStep):
+        margin = _MARGIN if step.target.surrogate is None else _NOT_NORMAL
+        if (
+            isinstance(step.target.sampling, StratifiedSampling)
+            and found.share_of_rows > _MOST_ROWS
+            and not spread_of_residuals(step.target, step.proposal) <= _MOST_SPREAD
+        ):
+            return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    margin = _OF_LEVELS if isinstance(step, GroupedStep) else _MARGIN
     if found.seconds_per_effective_draw < margin * seconds_per_effective_draw(size):
         return ""
     return "an effective draw is expected to take longer without it"

@@ -14,9 +14,10 @@ from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
 
-_GRADIENTS, _AT_DIMENSION = 7.0, 5
+_GRADIENTS, _AT_DIMENSION, _OF_HIERARCHY = 7.0, 5, 2.0
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
-with the fourth root of the dimension (Beskos et al. 2013)."""
+with the fourth root of the dimension (Beskos et al. 2013). And times as many at least where
+variables have a prior that depends on others."""
 _PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 8e-10, 4e-10
 """Seconds: PyMC's work on a step of a trajectory, an addition for an entry with its derivatives,
 and a product with one of the numbers that belong to the rows."""
@@ -44,12 +45,15 @@ class Size(NamedTuple):
         Entries of all arrays on which these depend, such as predictors.
     dimension : int
         Entries of the free variables.
+    is_hierarchical : bool
+        Whether the prior of a free variable depends on others.
     """
 
     n_rows: int
     n_operations: int
     n_numbers: int
     dimension: int
+    is_hierarchical: bool = False
 
 
 def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
@@ -87,7 +91,9 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
             if isinstance(node.op, Elemwise):
                 operations += _weight(node) * _entries(node.outputs, n_rows[variable.name])
         numbers += _entries([v for v in made if v not in varying], n_rows[variable.name])
-    return Size(sum(n_rows.values()), operations, numbers, dimension)
+    free = set(model.free_RVs)
+    is_hierarchical = any(free.intersection(ancestors(rv.owner.inputs)) for rv in free)
+    return Size(sum(n_rows.values()), operations, numbers, dimension, is_hierarchical)
 
 
 def _weight(node: Any) -> int:
@@ -160,7 +166,8 @@ def seconds_of_rows(size: Size) -> float:
 
 
 def _gradients(size: Size) -> float:
-    return _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
+    usual = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
+    return usual * (_OF_HIERARCHY if size.is_hierarchical else 1.0)
 
 
 def _of_rows(size: Size) -> float:

@@ -13,6 +13,7 @@ from pymc_austerity import (
     SurrogateHamiltonianProposal,
 )
 from pymc_austerity.proposals import hamiltonian
+from pymc_austerity.setup import normality
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 from tests.running import QUIET
 
@@ -136,6 +137,24 @@ class TestSurrogate:
         expansion = Expansion.concave(np.zeros(2), np.zeros(2), np.diag([-2.0, 3.0]))
         np.testing.assert_allclose(expansion.hessian, np.diag([-2.0, 0.0]), atol=1e-12)
         assert expansion.difference(np.array([1.0, 5.0]), np.zeros(2)) == pytest.approx(-1.0)
+
+
+def test_spread_of_residuals_is_what_the_expansion_leaves_open(of_funnel):
+    target, model = of_funnel.target, funnel("logit")
+    log_density = model.compile_logp()
+    names = [value.name for value in model.value_vars]
+
+    def total(point):
+        parts = np.split(point, [1, 2])
+        shapes = [(), (), (6,)]
+        its = zip(names, parts, shapes, strict=True)
+        return float(log_density({name: part.reshape(shape) for name, part, shape in its}))
+
+    pairs = normality._pairs(target, of_funnel.proposal, np.random.default_rng(17), 8)
+    left = [total(new) - total(old) - target.surrogate.difference(new, old) for new, old in pairs]
+    found = normality.spread_of_residuals(target, of_funnel.proposal)
+    assert found == pytest.approx(np.sqrt(np.mean(np.square(left)) / 2.0), rel=1e-6)
+    assert 0.0 < found < 1.0
 
 
 class TestDraws:

@@ -84,9 +84,13 @@ class TestNUTSIsTaken:
         many = lambda step, point, seconds: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
         monkeypatch.setattr("pymc_austerity.step_methods.by_default.probe", many)
         monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about: None)
+        monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 2.0)
         step, _ = sample(wide())
         assert isinstance(step, AllRowsNUTS)
         assert "a sequential test reads 50% of the rows" in step.explain()
+        monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 0.5)
+        with wide():
+            assert type(AusterityMH()) is FewRowsStep
 
     def test_where_rows_are_few_for_the_dimensions(self, plans):
         rng = np.random.default_rng(1)

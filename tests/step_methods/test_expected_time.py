@@ -37,3 +37,15 @@ def test_special_functions_take_time():
 
 def test_nodes_without_dimensions_count_for_nothing():
     assert size(of_slices).n_operations > size(normal).n_operations
+
+
+def hierarchy():
+    a = pm.Normal("a", pm.Normal("mu"), pm.HalfNormal("tau"), shape=3)
+    pm.Normal("y", a[np.arange(10_000) % 3], 1.0, observed=np.zeros(10_000))
+
+
+def test_priors_that_depend_on_variables_are_hard():
+    plain, levels = size(normal), size(hierarchy)
+    assert levels.is_hierarchical and not plain.is_hierarchical
+    alike = levels._replace(is_hierarchical=False)
+    assert nuts_seconds(levels) == 2 * nuts_seconds(alike)
