@@ -46,7 +46,7 @@ from pytensor.compile.mode import Mode, get_mode, predefined_modes
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedInputError, NullTypeGradError
 from pytensor.graph.basic import Constant, Variable, equal_computations
-from pytensor.graph.op import HasInnerGraph, Op
+from pytensor.graph.op import Op
 from pytensor.graph.replace import _vectorize_node, clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import node_rewriter, out2in
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
@@ -54,27 +54,13 @@ from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.graph.utils import MethodNotDefined
 from pytensor.raise_op import CheckAndRaise
-from pytensor.scalar.basic import AND as LogicalAnd
 from pytensor.scalar.basic import (
-    GE,
-    GT,
-    LE,
-    LT,
     Add,
     BinaryScalarOp,
-    Cast,
-    Identity,
-    Log,
-    Log1p,
     Mul,
-    Neg,
-    Second,
-    Sub,
     Switch,
-    TrueDiv,
     upgrade_to_float,
 )
-from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan
 from pytensor.sparse.math import Dot as SparseDot
 from pytensor.sparse.math import StructuredDot
@@ -189,9 +175,6 @@ def without_traces() -> Iterator[None]:
     with pytensor.config.change_flags(traceback__limit=0):
         yield
 
-
-OrderComparison = (LT, LE, GT, GE)
-"""Scalar operations that compare two numbers by their order."""
 
 # The forward directional derivative was renamed.
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")

@@ -13,6 +13,7 @@ from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
 from pymc_austerity.levels.moves import Exchange, Moved, move_common, move_levels
+from pymc_austerity.levels.nested import NestedLevels
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
@@ -140,6 +141,8 @@ class Sweep:
         Shares of the sweeps that make moves which a Gibbs sampler does not have.
     exchange : Exchange or None
         Directions along which no predictor changes.
+    nested : tuple of NestedLevels
+        Factors whose levels are within those of another.
     walk : RandomWalkProposal
         Proposals of moves that move levels along.
     centers : dict of str to Center
@@ -152,6 +155,7 @@ class Sweep:
     tilts: tuple[NDArray[np.float64], ...]
     shares: Shares
     exchange: Exchange | None = None
+    nested: tuple[NestedLevels, ...] = ()
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
     centers: dict[str, Center] = field(default_factory=dict)
 
@@ -244,6 +248,8 @@ class Sweep:
             uses.append(run.common())
         if self.joint is not None:
             uses.append(run.joint(self.joint))
+        for nested in self.nested:
+            run.theta = nested.drawn(self.posterior.factors, run.theta, rng)
         if self.exchange is not None:
             moved, steps = self.exchange.move(
                 self.posterior, run.theta, run.state.exchange, rng, tuning=tuning

@@ -1,7 +1,8 @@
 """The log-density of a model as a row-free part and a sum over rows, evaluated at any rows."""
 
-from pymc_austerity.model.agree import differences_agree, row_free_difference_agrees
 from pymc_austerity.model.compiled_functions import (
+    DensityGradient,
+    DensityKernel,
     Derivatives,
     RowFreeGradient,
     compile_gradient,
@@ -14,34 +15,27 @@ from pymc_austerity.model.compiled_functions import (
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples, RowLeaf
-from pymc_austerity.model.kernel.density import (
-    DensityGradient,
-    DensityKernel,
-)
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
-from pymc_austerity.model.kernel.row_derivatives import (
-    RowDerivatives,
+from pymc_austerity.model.kernel.row_loops import (
     RowLoops,
     RowSlopes,
-    row_derivatives_of,
+    RowTotals,
     row_loops_of,
     row_slopes_of,
+    row_totals,
 )
-from pymc_austerity.model.kernel.totals import RowTotals, row_totals
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
+    LevelsAsRows,
     LevelTerms,
+    NotByLevelError,
     PartialDerivatives,
     level_terms,
     partial_row_free,
 )
 from pymc_austerity.model.levels.products import candidates_for_centering, centered
 from pymc_austerity.model.levels.zero_sum import free_levels
-from pymc_austerity.model.predictors.derivatives import (
-    PredictorDerivatives,
-    predictor_derivatives,
-)
+from pymc_austerity.model.predictors.derivatives import PredictorDerivatives, predictor_derivatives
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     DenseRows,
@@ -52,21 +46,19 @@ from pymc_austerity.model.predictors.structure import (
     data_reader,
     design_function,
 )
-from pymc_austerity.model.recipes import LeafRecipes
 from pymc_austerity.model.row_likelihood import (
+    LeafRecipes,
     ModelAt,
     RowLikelihood,
     random_variable_of,
     variables_that_move_the_support,
 )
 from pymc_austerity.model.split import split_log_density
-from pymc_austerity.model.terms import (
-    refuse_not_finite,
-    refuse_simulators,
-    rows_observed,
-)
+from pymc_austerity.model.terms import refuse_not_finite, refuse_simulators, rows_observed
 from pymc_austerity.model.verify import (
     Verified,
+    differences_agree,
+    row_free_difference_agrees,
     verify,
     verify_centered,
     verify_examples,

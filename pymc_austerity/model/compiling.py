@@ -13,27 +13,19 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    Add,
     Blockwise,
-    Cast,
     Elemwise,
-    Log1mexp,
     Mode,
-    Mul,
     RewriteDatabaseQuery,
     Scan,
-    Second,
-    Softplus,
-    TriGamma,
     Variable,
-    clone_replace,
     node_rewriter,
     out2in,
     rebuilt,
-    toposort,
     underivable,
 )
 from pymc_austerity.errors import SettingError
+from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.time_limit import end_if_late
 
 _SHIFT = 10
@@ -64,12 +56,10 @@ def compiled(
         PyTensor does not compile with these arguments.
     """
     end_if_late()
-    many = isinstance(outputs, list)
-    expanded = expand_trigamma(outputs if many else [outputs])
     kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
     with model:
         try:
-            function = pm.compile(list(inputs), expanded if many else expanded[0], **kwargs)
+            function = pm.compile(list(inputs), _expanded(outputs), **kwargs)
         except Exception as error:
             if not compile_kwargs or isinstance(error, underivable):
                 raise
@@ -93,7 +83,7 @@ class AnyThread:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self._begin()
+        self._free, self._lock = [function], threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
         """What the function returns."""
@@ -112,15 +102,8 @@ class AnyThread:
             copy.trust_input = self._function.trust_input
             return copy
 
-    def _begin(self) -> None:
-        self._free, self._lock = [self._function], threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_function": self._function}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._function = state["_function"]
-        self._begin()
+    def __reduce__(self) -> tuple:
+        return AnyThread, (self._function,)
 
 
 class OneAtATime:
@@ -139,11 +122,8 @@ class OneAtATime:
         with self._lock:
             return self._function(*arguments)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_function": self._function}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["_function"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple:
+        return OneAtATime, (self._function,)
 
 
 def trigamma_series(x: Any) -> Any:
@@ -179,20 +159,24 @@ def trigamma_series(x: Any) -> Any:
     return pt.switch(x > 0, pt.add(*terms, tail), float("nan"))
 
 
+def _expanded(outputs: Any) -> Any:
+    is_list = isinstance(outputs, list)
+    return expand_trigamma(outputs) if is_list else expand_trigamma([outputs])[0]
+
+
 def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
     """Replace PyTensor's trigamma, which second derivatives of gamma functions bring in."""
-    replacements = {
-        node.outputs[0]: trigamma_series(node.inputs[0]).astype(node.outputs[0].dtype)
-        for node in toposort(list(outputs))
-        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, TriGamma)
-    }
-    if not replacements:
-        return list(outputs)
-    return list(clone_replace(list(outputs), replacements, rebuild_strict=False))
+
+    def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        if scalar_name(node) != "TriGamma":
+            return None
+        return [trigamma_series(*inputs).astype(node.outputs[0].dtype)]
+
+    return rebuilt(outputs, rule)
 
 
 def interpreted(
-    model: pm.Model, inputs: Sequence, outputs: list[Any], *, few_batches: bool = False
+    model: pm.Model, inputs: Sequence, outputs: Any, *, few_batches: bool = False
 ) -> Callable | None:
     """Function of the graph that NumPy evaluates, or None where that would be slow.
 
@@ -205,7 +189,8 @@ def interpreted(
     ----------
     model : pymc.Model
         Its ``check_bounds`` is honored.
-    inputs, outputs : variables
+    inputs : sequence of variables
+    outputs : variable or list of variables
     few_batches : bool
         Whether what PyTensor calls Python for in batches has few of them.
 
@@ -213,13 +198,11 @@ def interpreted(
     --------
     >>> import numpy as np
     >>> x = pt.vector("x", dtype="float64")
-    >>> interpreted(pm.Model(), [x], [pt.softplus(x)])(np.zeros(2))
-    [array([0.69314718, 0.69314718])]
+    >>> interpreted(pm.Model(), [x], pt.softplus(x))(np.zeros(2))
+    array([0.69314718, 0.69314718])
     """
     with model:
-        function = pm.compile(
-            inputs, expand_trigamma(outputs), mode=NUMPY_MODE, on_unused_input="ignore"
-        )
+        function = pm.compile(inputs, _expanded(outputs), mode=NUMPY_MODE, on_unused_input="ignore")
     if any(_is_slow(node, few_batches) for node in function.maker.fgraph.apply_nodes):
         return None
     function.trust_input = True
@@ -229,7 +212,7 @@ def interpreted(
 def evaluated(
     model: pm.Model,
     inputs: Sequence,
-    outputs: list[Any],
+    outputs: Any,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """Function that NumPy evaluates where it can do so fast, or else a compiled one."""
@@ -256,6 +239,26 @@ def rounded_otherwise(function: Any, rng: np.random.Generator) -> Callable[..., 
 
 
 @dataclass(frozen=True)
+class OfTypes:
+    """A function that gets arguments of its types.
+
+    Attributes
+    ----------
+    function : callable
+        From arrays to a list of them.
+    dtypes : tuple of str
+    """
+
+    function: Callable[..., list]
+    dtypes: tuple[str, ...]
+
+    def __call__(self, *arguments: NDArray) -> list[NDArray]:
+        """What the function returns, in a list."""
+        typed = zip(arguments, self.dtypes, strict=True)
+        return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
+
+
+@dataclass(frozen=True)
 class _Quiet:
     """A function without warnings of overflow, like compiled code: callers check the result."""
 
@@ -268,18 +271,18 @@ class _Quiet:
 
 def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
     """Sums and products of two, casts as sums, and functions that NumPy does not have."""
-    kind, (first, *others) = node.op.scalar_op, node.inputs
-    if isinstance(kind, Add | Mul) and len(others) > 1:
-        return [reduce(Elemwise(kind), others, first)]
-    if isinstance(kind, Second):  # in the shape of both
+    kind, (first, *others), dtype = scalar_name(node), node.inputs, node.outputs[0].dtype
+    if kind in ("Add", "Mul") and len(others) > 1:
+        return [reduce(Elemwise(node.op.scalar_op), others, first)]
+    if kind == "Second":  # in the shape of both
         kept = pt.switch(np.ones((1,) * first.ndim, dtype=bool), others[0], first)
-        return [kept] if kept.dtype == node.outputs[0].dtype else None
-    if isinstance(kind, Cast):
-        kept = pt.add(first, np.zeros((1,) * first.ndim, dtype=kind.o_type.dtype))
-        return [kept] if kept.dtype == kind.o_type.dtype else None
-    if isinstance(kind, Softplus):
+        return [kept] if kept.dtype == dtype else None
+    if kind == "Cast":
+        kept = pt.add(first, np.zeros((1,) * first.ndim, dtype=dtype))
+        return [kept] if kept.dtype == dtype else None
+    if kind == "Softplus":
         return [pt.maximum(first, 0) + pt.log1p(pt.exp(-abs(first)))]
-    if isinstance(kind, Log1mexp):  # log(1 - exp(x)), by Maechler (2012)
+    if kind == "Log1mexp":  # log(1 - exp(x)), by Maechler (2012)
         near = pt.log(-pt.expm1(first))
         return [pt.switch(first > -0.6931471805599453, near, pt.log1p(-pt.exp(first)))]
     return None

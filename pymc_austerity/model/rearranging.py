@@ -69,6 +69,11 @@ def run_on_numbers(node: Any, values: Sequence[Any]) -> NDArray[np.int64]:
     return np.asarray(result)
 
 
+def on_axis(values: NDArray, axis: int, ndim: int) -> NDArray:
+    """A vector along one of the axes of an array."""
+    return values.reshape([-1 if k == axis else 1 for k in range(ndim)])
+
+
 def axes_of_rows(few: Any, many: Any) -> list[int]:
     """The axes of an array whose lengths change with the number of rows."""
     lengths = zip(np.shape(few), np.shape(many), strict=True)

@@ -8,25 +8,18 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
-from pytensor import function
 
 from pymc_austerity._pymc import (
     Blockwise,
-    Cast,
     Cholesky,
     Constant,
-    DimShuffle,
     Elemwise,
-    Log,
-    Log1p,
     LogSoftmax,
     MinibatchOp,
-    Neg,
     OpFromGraph,
     ScalarFromTensor,
     Softmax,
     SolveTriangular,
-    Sub,
     Variable,
     ancestors,
     clone_replace,
@@ -36,10 +29,13 @@ from pymc_austerity._pymc import (
     lower_xtensor,
     rebuilt,
     remove_minibatched_nodes,
+    rewrite_graph,
     toposort,
 )
 from pymc_austerity.errors import DataError, NotRowwiseError
 from pymc_austerity.model.cut import Known
+from pymc_austerity.model.cut.known import behind, has_axes_moved
+from pymc_austerity.model.operations.table import scalar_name
 
 _DEEPEST = 50
 _NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
@@ -67,6 +63,11 @@ def inlined(outputs: Sequence[Variable]) -> list[Variable]:
         "the log-likelihood has operations within operations more than 50 deep, which cannot be "
         "followed to the rows: use NUTS for this model."
     )
+
+
+def deduplicated(graph: Variable) -> Variable:
+    """The graph in plain operations, in which equal nodes are one."""
+    return rewrite_graph(*inlined([graph]), include=("merge",))
 
 
 def _outermost(
@@ -123,12 +124,18 @@ def refuse_overflow(
     """
     for name, term in terms.items():
         narrow = [v for v in ancestors([term]) if _is_narrow(v)]
-        values = function([], [*narrow, *widened(narrow)], mode="FAST_COMPILE")() if narrow else []
+        values = (
+            pytensor.function([], [*narrow, *widened(narrow)], mode="FAST_COMPILE")()
+            if narrow
+            else []
+        )
         pairs = zip(values[: len(narrow)], values[len(narrow) :], strict=True)
         wrong = [(found, exact) for found, exact in pairs if found != exact]
         if not wrong:
             continue
-        evaluate = function(value_vars, term.sum(), mode="FAST_COMPILE", on_unused_input="ignore")
+        evaluate = pytensor.function(
+            value_vars, term.sum(), mode="FAST_COMPILE", on_unused_input="ignore"
+        )
         if not np.isfinite(evaluate(*start)):
             found, exact = wrong[0]
             raise DataError(
@@ -152,7 +159,7 @@ def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
         return [pt.log(complement).astype(node.outputs[0].dtype)]
     if isinstance(node.op, ScalarFromTensor):  # an index
         operands = _as_before(node, inputs)
-    elif isinstance(node.op, Elemwise) and not isinstance(node.op.scalar_op, Cast):
+    elif isinstance(node.op, Elemwise) and scalar_name(node) != "Cast":
         result = np.dtype(node.outputs[0].dtype)
         operands = [_converted(i, result) for i in inputs]
     if all(new is old for new, old in zip(operands, node.inputs, strict=True)):
@@ -167,22 +174,18 @@ def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
 def _complement(node: Any, inputs: list[Variable]) -> Variable | None:
     """The z of ``log(1 - (1 - z))`` and of ``log1p(-(1 - z))``."""
     inner = None
-    if _is(node, Log):
+    if scalar_name(node) == "Log":
         inner = _taken_from_one(inputs[0])
-    elif _is(node, Log1p) and _is(inputs[0].owner, Neg):
+    elif scalar_name(node) == "Log1p" and scalar_name(inputs[0].owner) == "Neg":
         (inner,) = inputs[0].owner.inputs
     return None if inner is None else _taken_from_one(inner)
 
 
 def _taken_from_one(variable: Variable) -> Variable | None:
-    if not _is(variable.owner, Sub):
+    if scalar_name(variable.owner) != "Sub":
         return None
     one, rest = variable.owner.inputs
     return rest if all(one.type.broadcastable) and constant_entry(one) == 1 else None
-
-
-def _is(node: Any, kind: type) -> bool:
-    return node is not None and isinstance(getattr(node.op, "scalar_op", None), kind)
 
 
 def _as_before(node: Any, inputs: list[Variable]) -> list[Variable]:
@@ -215,13 +218,8 @@ def on_full_data(model: pm.Model) -> pm.Model:
     The log-likelihood of a minibatch is scaled by ``total_size``; that of the full data is not.
     """
     graphs = [*model.observed_RVs, *model.potentials, *model.rvs_to_values.values()]
-    if not any(_is_minibatch(variable) for variable in ancestors(graphs)):
-        return model
-    return remove_minibatched_nodes(model)
-
-
-def _is_minibatch(variable: Variable) -> bool:
-    return variable.owner is not None and isinstance(variable.owner.op, MinibatchOp)
+    has_minibatch = any(isinstance(node.op, MinibatchOp) for node in toposort(graphs))
+    return remove_minibatched_nodes(model) if has_minibatch else model
 
 
 def counterpart(variable: Variable, model: pm.Model) -> Variable:
@@ -301,21 +299,17 @@ def inverse_of_lower(matrix: Variable, size: int) -> Variable:
 
 def _known_root(matrix: Variable, known: Known, *, lower: bool) -> Variable | None:
     """The factor of a matrix that was made as the product of a triangular one and its transpose."""
-    product = matrix
-    while product.owner is not None and _adds_axes(product.owner):
-        product = product.owner.inputs[0]
+    product = behind(matrix, lambda v: has_axes_moved(v) and _adds_axes(v.owner.op.new_order))
     node = product.owner
     if node is None or not is_dot(node) or product.type.ndim != 2:
         return None
     factor, other = node.inputs
-    turned = other.owner
-    is_its_transpose = (
-        turned is not None
-        and isinstance(turned.op, DimShuffle)
-        and turned.op.new_order == (1, 0)
-        and turned.inputs[0] is factor
-    )
-    if not is_its_transpose or not known.is_lower_triangular(factor):
+    is_turned = has_axes_moved(other) and other.owner.op.new_order == (1, 0)
+    if (
+        not is_turned
+        or other.owner.inputs[0] is not factor
+        or not known.is_lower_triangular(factor)
+    ):
         return None
     root = factor * pt.sign(pt.diagonal(factor))  # that of Cholesky is positive on its diagonal
     root = root if lower else root.T
@@ -324,12 +318,9 @@ def _known_root(matrix: Variable, known: Known, *, lower: bool) -> Variable | No
     return root
 
 
-def _adds_axes(node: Any) -> bool:
-    """Whether a node puts axes of length one before those of a matrix."""
-    if not isinstance(node.op, DimShuffle):
-        return False
-    *first, second_to_last, last = node.op.new_order
-    return (second_to_last, last) == (0, 1) and set(first) == {"x"}
+def _adds_axes(order: Sequence[Any]) -> bool:
+    """Whether axes of length one are put before those of a matrix."""
+    return tuple(order[-2:]) == (0, 1) and set(order[:-2]) == {"x"}
 
 
 def _entries(matrix: Variable, size: int) -> list[list[Variable]]:

@@ -1,7 +1,7 @@
 """A log-density split into a row-free part and rows, and what determines the support of rows."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -14,10 +14,7 @@ from pymc_austerity._pymc import (
     Alloc,
     Constant,
     DimShuffle,
-    Elemwise,
-    OrderComparison,
     SharedVariable,
-    Switch,
     Variable,
     ancestors,
     computed_from,
@@ -25,7 +22,7 @@ from pymc_austerity._pymc import (
     toposort,
 )
 from pymc_austerity.model.cut import NO_EXAMPLES, Examples, RowLeaf, array_of
-from pymc_austerity.model.recipes import LeafRecipes
+from pymc_austerity.model.operations.table import scalar_name
 
 _SMALL = 4_194_304
 """Bytes up to which every entry counts; hashing them takes some milliseconds."""
@@ -102,6 +99,44 @@ class DataSource:
     def is_stale(self) -> bool:
         """Tell whether the array has been replaced by another or changed in place."""
         return fingerprint(_arrays(array_of(self.variable))) != self.fingerprint
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRecipes:
+    """From some rows of the named data to the same rows of all leaves.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the data, as the user named them.
+    leaves : tuple of int or None
+        For each leaf the position of its data in `names`, or None for one that is computed.
+    function : callable or None
+        ``f(*arrays)``: the computed leaves.
+    """
+
+    names: tuple[str, ...]
+    leaves: tuple[int | None, ...]
+    function: Callable[..., list[NDArray]] | None
+
+    def __call__(self, data: Mapping[str, NDArray]) -> tuple[NDArray, ...]:
+        """Leaves of some rows, rows on axis 0, C-contiguous and writable.
+
+        Parameters
+        ----------
+        data : dict of str to array
+            The rows, in the dtypes of the model's example.
+        """
+        arrays = [data[name] for name in self.names]
+        made: list[NDArray] = []
+        if self.function is not None:
+            with np.errstate(all="ignore"):
+                made = self.function(*arrays)
+        computed = iter(made)
+        return tuple(
+            np.require(next(computed), requirements=("C", "W", "O")) if k is None else arrays[k]
+            for k in self.leaves
+        )
 
 
 @dataclass(frozen=True)
@@ -328,17 +363,13 @@ def variables_that_move_the_support(likelihood: RowLikelihood) -> list[Variable]
     on_parameters = computed_from(rows, likelihood.value_vars)
     inside: set[Variable] = set()
     for node in toposort(rows):
-        if _is_elementwise(node, Switch) and any(map(_is_minus_infinity, node.inputs[1:])):
+        if scalar_name(node) == "Switch" and any(map(_is_minus_infinity, node.inputs[1:])):
             for comparison in toposort([node.inputs[0]]):
                 data = on_rows.difference(on_parameters).intersection(comparison.inputs)
                 moves = data and not on_parameters.isdisjoint(comparison.inputs)
-                if moves and _is_elementwise(comparison, OrderComparison):
+                if moves and scalar_name(comparison) in ("LT", "LE", "GT", "GE"):
                     inside.update(ancestors(comparison.inputs))
     return [variable for variable in likelihood.value_vars if variable in inside]
-
-
-def _is_elementwise(node: Variable, kind: type | tuple[type, ...]) -> bool:
-    return isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, kind)
 
 
 def _is_minus_infinity(variable: Variable) -> bool:

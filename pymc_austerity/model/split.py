@@ -4,36 +4,47 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
+    Alloc,
     RandomGeneratorType,
     SharedVariable,
+    TensorType,
     Variable,
     ancestors,
     clone_replace,
+    computed_from,
+    equal_computations,
+    toposort,
 )
 from pymc_austerity.arguments import checked_axis
 from pymc_austerity.errors import NotRowwiseError, SettingError
+from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread
 from pymc_austerity.model.cut import (
     NO_EXAMPLES,
     CannotCut,
     Cut,
     Examples,
     Known,
+    RowLeaf,
     refuse_work_on_all_rows,
 )
-from pymc_austerity.model.recipes import computed_leaves, leaf_recipes
+from pymc_austerity.model.cut.known import behind, is_cast, is_view
+from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data, spelled_out
 from pymc_austerity.model.row_likelihood import (
     EvaluatedInFull,
+    LeafRecipes,
     RowLikelihood,
     data_sources_of,
 )
 from pymc_austerity.model.terms import (
-    Term,
+    ModelTerm,
     chosen_terms,
+    random_error,
     reading,
     refuse_examples_in,
     refuse_number_of_rows,
@@ -112,7 +123,9 @@ def split_log_density(
     given = Examples.named(model, examples) if examples else NO_EXAMPLES
     known = Known(whole.value_vars, model.initial_point() if point is None else point, given)
     terms = terms_of(whole, known)
-    _refuse_random(terms)
+    for term in terms:
+        if any(isinstance(v.type, RandomGeneratorType) for v in ancestors([term.graph])):
+            raise random_error(term.name)
     chosen = chosen_terms(
         terms, likelihood if likelihood or not given else reading(terms, known), axis
     )
@@ -124,7 +137,7 @@ def split_log_density(
     rows = with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
     rest = [term for term in terms if term not in chosen]
     refuse_examples_in(rest, known)
-    full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
+    full = _sum([sum_over_others(term.graph, axis) for term in chosen])
     parts = spelled_out(_with_constant_lengths([term.graph for term in rest], whole), known)
     exact = _sum([part.sum() for part in parts] or [pt.constant(0.0)])
     leaves, recipes = tuple(cut.leaves), None
@@ -176,7 +189,7 @@ def cut_terms(
     """
     cut = Cut(known, n_rows)
     rows = [
-        _sum_over_others(cut.take(term, axis), axis) for term, axis in zip(terms, axes, strict=True)
+        sum_over_others(cut.take(term, axis), axis) for term, axis in zip(terms, axes, strict=True)
     ]
     refuse_work_on_all_rows(cut)
     return with_length(rows, cut), cut
@@ -184,9 +197,7 @@ def cut_terms(
 
 def with_length(rows: Sequence[Variable], cut: Cut) -> Variable:
     """Sum of rows of a batch whose length is that of its data."""
-    if (
-        not cut.leaves and not cut.known.examples
-    ):  # all rows are alike, and only their number is left to be told
+    if not cut.leaves and not cut.known.examples:  # all rows are alike: their number is left
         cut.leaf(np.zeros(cut.n_rows, dtype=np.int8), "number", "number")
     if not cut.leaves:  # to be refused
         return _sum(rows)
@@ -194,7 +205,7 @@ def with_length(rows: Sequence[Variable], cut: Cut) -> Variable:
     return clone_replace(_sum(rows), {cut.batch_length: length}, rebuild_strict=False)
 
 
-def _cut(term: Term, plain: Variable, cut: Cut, axis: int) -> Variable:
+def _cut(term: ModelTerm, plain: Variable, cut: Cut, axis: int) -> Variable:
     """Log-likelihoods of the rows of the batch, shape (m,), of a term in plain operations."""
     try:
         rows = cut.take(plain, axis)
@@ -211,16 +222,7 @@ def _cut(term: Term, plain: Variable, cut: Cut, axis: int) -> Variable:
             f"the log-likelihood of {what} {term.name!r} cannot be evaluated on a mini-batch "
             f"because {refusal.reason}: {refusal.remedy or remedy}."
         ) from None
-    return _sum_over_others(rows, axis)
-
-
-def _refuse_random(terms: Sequence[Term]) -> None:
-    for term in terms:
-        if any(isinstance(v.type, RandomGeneratorType) for v in ancestors([term.graph])):
-            raise NotRowwiseError(
-                f"the log-density of {term.name!r} is random, as that of pm.Simulator, so that it "
-                "cannot be compared between points: use pm.sample_smc for this model."
-            )
+    return sum_over_others(rows, axis)
 
 
 def _with_constant_lengths(graphs: list[Variable], model: pm.Model) -> list[Variable]:
@@ -233,10 +235,108 @@ def _with_constant_lengths(graphs: list[Variable], model: pm.Model) -> list[Vari
     return clone_replace(graphs, lengths, rebuild_strict=False) if lengths else graphs
 
 
-def _sum_over_others(log_density: Variable, axis: int) -> Variable:
+def sum_over_others(log_density: Variable, axis: int) -> Variable:
+    """Sum over all axes but one."""
     others = [k for k in range(log_density.type.ndim) if k != axis]
     return log_density.sum(axis=others) if others else log_density
 
 
 def _sum(graphs: Sequence[Variable]) -> Variable:
     return pt.add(*graphs) if len(graphs) > 1 else graphs[0]
+
+
+# ------------------------------------------------------------------ rows of examples
+
+
+def leaf_recipes(leaves: Sequence[RowLeaf], inputs: Mapping[str, Variable]) -> LeafRecipes:
+    """Compile the recipes of leaves.
+
+    Parameters
+    ----------
+    leaves : sequence of RowLeaf
+        With recipes.
+    inputs : dict of str to variable
+        Placeholders of the named data.
+    """
+    given = list(inputs.values())
+    computed = [leaf.recipe for leaf in leaves if leaf.recipe not in given]
+    function = None
+    if computed:
+        function = pytensor.function(given, computed, mode=NUMPY_MODE, on_unused_input="ignore")
+        function.trust_input = True
+        function = AnyThread(function)
+    places = [given.index(leaf.recipe) if leaf.recipe in given else None for leaf in leaves]
+    return LeafRecipes(tuple(inputs), tuple(places), function)
+
+
+def computed_leaves(
+    rows: Variable, leaves: Sequence[RowLeaf], parameters: Sequence[Variable]
+) -> tuple[Variable, tuple[RowLeaf, ...]]:
+    """Make leaves of variables that a row graph computes from its data alone.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        Log-likelihoods of rows; a graph of parameters and of the leaves' placeholders.
+    leaves : sequence of RowLeaf
+        The named data.
+    parameters : sequence of variables
+        Value variables.
+
+    Returns
+    -------
+    rows : variable
+        The same, of the placeholders of the leaves that are left.
+    leaves : tuple of RowLeaf
+        Data that the graph reads directly, and computed ones.
+    """
+    data = {leaf.placeholder: leaf.array for leaf in leaves}
+    made: list[tuple[Variable, RowLeaf, int]] = []
+    placeholders: dict[Variable, Variable] = {}
+    for variable in _largest_of_data(rows, list(data), parameters):
+        known = next((m for m in made if equal_computations([m[0]], [variable])), None)
+        if known is None and (computed := _computed(variable, data)) is not None:
+            known = (variable, *computed)
+            made.append(known)
+        if known is not None:
+            _, leaf, axis = known
+            placeholders[variable] = (
+                pt.moveaxis(leaf.placeholder, 0, axis) if axis else leaf.placeholder
+            )
+    (rows,) = clone_replace([rows], placeholders, rebuild_strict=False)
+    read = set(ancestors([rows]))
+    every = (*leaves, *(leaf for _, leaf, _ in made))
+    return rows, tuple(leaf for leaf in every if leaf.placeholder in read)
+
+
+def _largest_of_data(
+    rows: Variable, data: Sequence[Variable], parameters: Sequence[Variable]
+) -> list[Variable]:
+    """Variables computed from data and combined with parameters, without views and casts."""
+    by_row, beyond = (computed_from([rows], r, through_shapes=False) for r in (data, parameters))
+    found: dict[Variable, None] = {}
+    wanted = [rows] if rows not in beyond else []
+    for node in toposort([rows]):
+        if any(o in beyond for o in node.outputs):
+            wanted += [i for i in node.inputs if i in by_row and i not in beyond]
+    for variable in wanted:
+        core = behind(variable, lambda v: is_view(v) or is_cast(v))
+        worth = core.owner is not None and not isinstance(core.owner.op, Alloc)
+        if worth and core in by_row and isinstance(core.type, TensorType):
+            found[core] = None
+    return list(found)
+
+
+def _computed(variable: Variable, data: Mapping[Variable, NDArray]) -> tuple[RowLeaf, int] | None:
+    """The leaf of a graph of data, and the axis of the rows; None where it has none."""
+    given = list(data)
+    function = pytensor.function(given, variable, mode=NUMPY_MODE, on_unused_input="ignore")
+    with np.errstate(all="ignore"):
+        few, many = (function(*[data[p][np.zeros(n, int)] for p in given]) for n in (FEW, MANY))
+        axes = axes_of_rows(few, many)
+        if len(axes) != 1:
+            return None
+        array = np.moveaxis(function(*data.values()), axes[0], 0)
+    recipe = pt.moveaxis(variable, axes[0], 0) if axes[0] else variable
+    placeholder = pt.tensor("computed", dtype=array.dtype, shape=(None, *array.shape[1:]))
+    return RowLeaf(placeholder, array, is_computed=True, recipe=recipe), axes[0]

@@ -10,7 +10,6 @@ import pytensor
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import (
-    Mode,
     Shape,
     Shape_i,
     SimulatorRV,
@@ -23,11 +22,12 @@ from pymc_austerity._pymc import (
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
 from pymc_austerity.model.cut import Examples, Known, array_of, static_data
+from pymc_austerity.model.cut.known import OF_SHAPES
 from pymc_austerity.model.rewritten import inlined, refuse_overflow, widened
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class ModelTerm:
     """The log-density of one variable or potential of a model.
 
     Attributes
@@ -66,14 +66,11 @@ class Term:
         return self.shape[axis] if len(self.shape) > axis else 0
 
 
-def terms_of(model: pm.Model, known: Known) -> list[Term]:
+def terms_of(model: pm.Model, known: Known) -> list[ModelTerm]:
     """All terms of the log-density; `known` learns the shapes and values of the likelihood."""
-    variables = [*model.free_RVs, *model.observed_RVs, *model.potentials]
-    kinds = (
-        ["prior"] * len(model.free_RVs)
-        + ["observed"] * len(model.observed_RVs)
-        + ["potential"] * len(model.potentials)
-    )
+    kinds = dict.fromkeys(model.free_RVs, "prior") | dict.fromkeys(model.observed_RVs, "observed")
+    kinds |= dict.fromkeys(model.potentials, "potential")
+    variables = list(kinds)
     log_densities = model.logp(vars=variables, jacobian=True, sum=False) if variables else []
     graphs = [pt.as_tensor(graph, allow_xtensor_conversion=True) for graph in log_densities]
     given = inlined(graphs)
@@ -86,7 +83,7 @@ def terms_of(model: pm.Model, known: Known) -> list[Term]:
     plain = inlined(static_data(graphs))
     known.learn_shapes(plain)
     return [
-        Term(
+        ModelTerm(
             name=variable.name,
             kind=kind,
             distribution=_distribution(variable) if kind != "potential" else "",
@@ -95,7 +92,7 @@ def terms_of(model: pm.Model, known: Known) -> list[Term]:
             shape=known.shape(p),
             n_values=_n_values(model, variable, known) if kind == "observed" else 0,
         )
-        for variable, kind, graph, p in zip(variables, kinds, graphs, plain, strict=True)
+        for (variable, kind), graph, p in zip(kinds.items(), graphs, plain, strict=True)
     ]
 
 
@@ -111,7 +108,9 @@ def _n_values(model: pm.Model, variable: Variable, known: Known) -> int:
 # ------------------------------------------------------------------ the choice
 
 
-def chosen_terms(terms: Sequence[Term], names: Sequence[str] | None, axis: int) -> list[Term]:
+def chosen_terms(
+    terms: Sequence[ModelTerm], names: Sequence[str] | None, axis: int
+) -> list[ModelTerm]:
     """Choose the terms to cut to rows: those named, or the observed variables with the most rows.
 
     Raises
@@ -136,7 +135,7 @@ def chosen_terms(terms: Sequence[Term], names: Sequence[str] | None, axis: int) 
     return chosen
 
 
-def _longest(terms: Sequence[Term], axis: int) -> list[Term]:
+def _longest(terms: Sequence[ModelTerm], axis: int) -> list[ModelTerm]:
     observed = [term for term in terms if term.kind == "observed"]
     if not observed:
         raise DataError(_nothing_observed([t for t in terms if t.kind == "potential"], axis))
@@ -149,7 +148,7 @@ def _longest(terms: Sequence[Term], axis: int) -> list[Term]:
     return [term for term in observed if term.n_rows(axis) == n_rows]
 
 
-def _nothing_observed(potentials: Sequence[Term], axis: int) -> str:
+def _nothing_observed(potentials: Sequence[ModelTerm], axis: int) -> str:
     if potentials:
         longest = max(potentials, key=lambda term: term.n_rows(axis))
         if longest.n_rows(axis) > 1:
@@ -168,7 +167,7 @@ def _nothing_observed(potentials: Sequence[Term], axis: int) -> str:
     )
 
 
-def _named(terms: Sequence[Term], names: Sequence[str]) -> list[Term]:
+def _named(terms: Sequence[ModelTerm], names: Sequence[str]) -> list[ModelTerm]:
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise SettingTypeError(
@@ -193,7 +192,7 @@ def _named(terms: Sequence[Term], names: Sequence[str]) -> list[Term]:
     return [candidates[name] for name in found]
 
 
-def _refuse_without_rows(term: Term, axis: int) -> None:
+def _refuse_without_rows(term: ModelTerm, axis: int) -> None:
     what = f"{'potential' if term.kind == 'potential' else 'observed variable'} {term.name!r}"
     if term.is_one_draw:
         raise NotRowwiseError(
@@ -210,7 +209,7 @@ def _refuse_without_rows(term: Term, axis: int) -> None:
         )
 
 
-def reading(terms: Sequence[Term], known: Known) -> list[str]:
+def reading(terms: Sequence[ModelTerm], known: Known) -> list[str]:
     """Names of the observed variables whose log-density reads examples.
 
     Raises
@@ -227,7 +226,7 @@ def reading(terms: Sequence[Term], known: Known) -> list[str]:
     return names
 
 
-def refuse_examples_in(terms: Iterable[Term], known: Known) -> None:
+def refuse_examples_in(terms: Iterable[ModelTerm], known: Known) -> None:
     """Refuse terms that would be evaluated in full, on the example.
 
     Raises
@@ -310,7 +309,7 @@ def with_known_lengths(graphs: Sequence[Variable], known: Known) -> list[Variabl
     function = pytensor.function(
         [*known.parameters, *inputs],
         clone_replace(lengths, given, rebuild_strict=False),
-        mode=Mode(linker="py", optimizer="fast_compile"),
+        mode=OF_SHAPES,
         on_unused_input="ignore",
     )
     point = [known.start(v) for v in known.parameters]
@@ -350,10 +349,15 @@ def refuse_simulators(model: pm.Model) -> None:
     """
     for variable in model.observed_RVs:
         if isinstance(variable.owner.op, SimulatorRV):
-            raise NotRowwiseError(
-                f"the log-density of {variable.name!r} is random, as that of pm.Simulator, so that "
-                "it cannot be compared between points: use pm.sample_smc for this model."
-            )
+            raise random_error(variable.name)
+
+
+def random_error(name: str) -> NotRowwiseError:
+    """What is to be raised where the log-density of a variable is random."""
+    return NotRowwiseError(
+        f"the log-density of {name!r} is random, as that of pm.Simulator, so that it cannot be "
+        "compared between points: use pm.sample_smc for this model."
+    )
 
 
 def refuse_not_finite(model: pm.Model) -> NoReturn:
@@ -393,8 +397,7 @@ def rows_observed(model: pm.Model) -> dict[str, int]:
     {'y': 3}
     """
     values = {rv.name: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    arrays = {name: array_of(value) for name, value in values.items()}
     return {
-        name: int(np.size(array) if array is not None else values[name].size.eval())
-        for name, array in arrays.items()
+        name: int(np.size(array) if (array := array_of(v)) is not None else v.size.eval())
+        for name, v in values.items()
     }

@@ -37,9 +37,9 @@ from pymc_austerity.model.cut import (
     static_data,
 )
 from pymc_austerity.model.cut.rules_elementwise import ONE_BY_ONE
-from pymc_austerity.model.recipes import LeafRecipes, computed_leaves, leaf_recipes
 from pymc_austerity.model.rewritten import inlined, on_full_data, spelled_out
-from pymc_austerity.model.split import with_length
+from pymc_austerity.model.row_likelihood import LeafRecipes
+from pymc_austerity.model.split import computed_leaves, leaf_recipes, with_length
 from pymc_austerity.model.terms import refuse_number_of_rows, terms_of, with_known_lengths
 from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
 from pymc_austerity.setup.source_rows import SourceRows, open_sources

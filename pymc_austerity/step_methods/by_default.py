@@ -54,7 +54,7 @@ _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
 where it has no difficulties, and short chains still tune. It has some where a normal approximation
 is poor, and in hierarchies: of twenty of its draws, none to two are effective for the worst
 entry."""
-_SETUP_SHARE, _FIRST_SHARE = 0.3, 0.6
+_SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500

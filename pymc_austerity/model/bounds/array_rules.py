@@ -1,7 +1,6 @@
 """Enclosures of operations on whole arrays: log-sum-exp, reductions and rearrangements."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,9 @@ from pymc_austerity._pymc import (
     Variable,
     axes_of,
 )
-from pymc_austerity.model.operations.enclosures import Enclosed, values_of
-from pymc_austerity.model.operations.jets import (
-    Interval,
-    Jet,
-    MultiIndex,
-    add,
-    multiply,
-    negate,
-    point,
-    scale,
-)
+from pymc_austerity.model.operations import jets
+from pymc_austerity.model.operations.enclosures import Enclosed, each
+from pymc_austerity.model.operations.jets import Interval, Jet, point, values_of, zero_of
 from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.rearranging import OF_ALL, OF_ONE, OF_TWO, moved_inputs
 
@@ -50,7 +41,7 @@ def operands(node: Any) -> list[Variable]:
     True
     """
     reduction = _sum_of_exponentials(node)
-    return list(node.inputs) if reduction is None else [_exponents(reduction)]
+    return list(node.inputs if reduction is None else reduction.inputs[0].owner.inputs)
 
 
 def log_sum_exp(node: Any, x: Enclosed, order: int) -> Enclosed:
@@ -73,14 +64,14 @@ def log_sum_exp(node: Any, x: Enclosed, order: int) -> Enclosed:
 
     def apply(jet: Jet) -> Jet:
         axes = _not_of_rows(reduction.op.axis, jet)
-        logs = _Sum(jet, axes, order).logs
-        squeezed = {m: _each_end(lambda end: end.squeeze(axes), c) for m, c in logs.items()}
-        if above is reduction:
-            return squeezed
-        return {m: _each_end(lambda end: _shuffled(above.op, end), c) for m, c in squeezed.items()}
 
-    center = apply(x.center)
-    return Enclosed(center, center if x.box is x.center else apply(x.box))
+        def shaped(end: NDArray) -> NDArray:
+            total = end.squeeze(axes)
+            return total if above is reduction else _shuffled(above.op, total)
+
+        return {m: c.each(shaped) for m, c in _Sum(jet, axes, order).logs.items()}
+
+    return each(apply, x)
 
 
 def softmax(op: Any, x: Enclosed, order: int) -> Enclosed:
@@ -98,8 +89,7 @@ def softmax(op: Any, x: Enclosed, order: int) -> Enclosed:
             return _Sum(jet, axes, order).log_shares()
         return _Sum(jet, axes, order, with_shares=True).shares
 
-    center = apply(x.center)
-    return Enclosed(center, center if x.box is x.center else apply(x.box))
+    return each(apply, x)
 
 
 class _Sum:
@@ -118,18 +108,17 @@ class _Sum:
     """
 
     def __init__(self, jet: Jet, axes: Axes, order: int, *, with_shares: bool = False) -> None:
-        n_predictors = len(next(iter(jet)))
-        self.zero = (0,) * n_predictors
-        self.x = {m: _broadcast(c, values_of(jet)) for m, c in jet.items()}
+        self.zero, shape = zero_of(jet), values_of(jet).lower.shape
+        self.x = {m: c.each(lambda end: np.broadcast_to(end, shape)) for m, c in jet.items()}
         log, share = _values(self.x[self.zero], axes)
         self.logs, self.shares, self.differences = {self.zero: log}, {self.zero: share}, {}
-        for m in _indices(n_predictors, order):
+        for m in jets.indices(len(self.zero), order)[1:]:
             total = self._coefficient(m, self.x)
             if total is not None:
-                self.logs[m] = _each_end(lambda end: end.sum(axis=axes, keepdims=True), total)
-            parts = [c for c in (self.x.get(m), total and negate(self.logs[m])) if c]
+                self.logs[m] = total.each(lambda end: end.sum(axis=axes, keepdims=True))
+            parts = [c for c in (self.x.get(m), total and jets.negate(self.logs[m])) if c]
             if parts:
-                self.differences[m] = parts[0] if len(parts) == 1 else add(*parts)
+                self.differences[m] = parts[0] if len(parts) == 1 else jets.add(*parts)
             if with_shares or sum(m) < order:
                 found = self._coefficient(m, self.differences)
                 if found is not None:
@@ -137,22 +126,22 @@ class _Sum:
 
     def log_shares(self) -> Jet:
         """Taylor coefficients of the logarithms of the shares."""
-        value = add(self.x[self.zero], negate(self.logs[self.zero]))
+        value = jets.add(self.x[self.zero], jets.negate(self.logs[self.zero]))
         if not value.is_point:
             share = self.shares[self.zero]
             ends = np.fmax(value.lower, np.log(share.lower)), np.fmin(value.upper, 0.0)
             value = Interval(ends[0], np.fmin(ends[1], np.log(share.upper)))
         return {self.zero: value} | self.differences
 
-    def _coefficient(self, m: MultiIndex, inner: Jet) -> Interval | None:
+    def _coefficient(self, m: jets.MultiIndex, inner: Jet) -> Interval | None:
         """Coefficient m of a function whose derivative is that of `inner` times the shares."""
         i = next(j for j, n in enumerate(m) if n)
         total: Interval | None = None
         for k, c in inner.items():
             rest = tuple(a - b for a, b in zip(m, k, strict=True))
             if k[i] and min(rest) >= 0 and rest in self.shares:
-                term = scale(multiply(c, self.shares[rest]), k[i] / m[i])
-                total = term if total is None else add(total, term)
+                term = jets.scale(jets.multiply(c, self.shares[rest]), k[i] / m[i])
+                total = term if total is None else jets.add(total, term)
         return total
 
 
@@ -181,12 +170,6 @@ def _sum_of_others(terms: NDArray, axes: Axes) -> NDArray:
     return np.moveaxis(others.reshape(moved.shape), last, axes)
 
 
-def _indices(n_predictors: int, order: int) -> Iterator[MultiIndex]:
-    """All multi-indices but zero up to an order, low orders first."""
-    every = [m for m in product(range(order + 1), repeat=n_predictors) if 0 < sum(m) <= order]
-    return iter(sorted(every, key=sum))
-
-
 # ------------------------------------------------------------------ the graph
 def _sum_of_exponentials(node: Any) -> Any:
     """The sum in log(sum(exp(x))), whether or not the axes are kept; None for other nodes."""
@@ -205,11 +188,6 @@ def sum_behind(v: Variable) -> Any:
     return node if is_sum else None
 
 
-def _exponents(reduction: Any) -> Variable:
-    exponents: Variable = reduction.inputs[0].owner.inputs[0]
-    return exponents
-
-
 def _not_of_rows(axis: int | Axes | None, jet: Jet) -> Axes:
     """Axes of a reduction, which must leave the first one."""
     ndim = values_of(jet).lower.ndim
@@ -222,14 +200,6 @@ def _not_of_rows(axis: int | Axes | None, jet: Jet) -> Axes:
 def _shuffled(op: Any, end: NDArray) -> NDArray:
     moved = end.transpose([k for k in op.new_order if k != "x"])
     return moved[tuple(None if k == "x" else slice(None) for k in op.new_order)]
-
-
-def _broadcast(x: Interval, like: Interval) -> Interval:
-    return _each_end(lambda end: np.broadcast_to(end, like.lower.shape), x)
-
-
-def _each_end(function: Callable[[NDArray], NDArray], x: Interval) -> Interval:
-    return point(function(x.lower)) if x.is_point else Interval(*map(function, x))
 
 
 def is_rearrangement(op: Any) -> bool:
@@ -256,25 +226,22 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
         Entries are chosen by something that is not among the data.
     """
     entries = [node.inputs[k] for k in moved_inputs(node)]
-    zero = (0,) * len(next(iter(known[entries[0]])))
+    zero = zero_of(known[entries[0]])
     others = [v for v in node.inputs if v not in entries]
     chosen = {v: _chosen(v, fixed) for v in others}
     is_sure = all(known[v][zero].is_point for v in others if v in known)
     result, exact = {}, _in_double_precision(node, entries)
     for m in dict.fromkeys(m for v in entries for m in known[v]):
-        coefficients = [known[v].get(m) for v in entries]
-        n_ends = 1 if all(c is None or c.is_point for c in coefficients) else 2
+        nothing = {v: point(np.zeros(known[v][zero].lower.shape)) for v in entries}
+        coefficients = {v: known[v].get(m, nothing[v]) for v in entries}
         ends = []
-        for end in range(n_ends):
-            values = {
-                v: np.zeros(known[v][zero].lower.shape) if c is None else c[end]
-                for v, c in zip(entries, coefficients, strict=True)
-            }
+        for end in (0,) if all(c.is_point for c in coefficients.values()) else (0, 1):
+            values = chosen | {v: c[end] for v, c in coefficients.items()}
             storage: list[list] = [[None]]
-            exact.op.perform(exact, [(values | chosen)[v] for v in node.inputs], storage)
+            exact.op.perform(exact, [values[v] for v in node.inputs], storage)
             found = np.asarray(storage[0][0], dtype=np.float64)
             ends.append(found if is_sure else np.full_like(found, np.nan))
-        result[m] = point(ends[0]) if n_ends == 1 else Interval(*ends)
+        result[m] = Interval(ends[0], ends[-1])
     return result
 
 
@@ -303,11 +270,11 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
     NotImplementedError
         The reduction is neither a sum nor a conjunction, or it is over rows.
     """
-    functions = {"Add": np.sum, "AND": np.min}
+    functions: dict[str, Any] = {"Add": np.sum, "AND": np.min}
     kind, axes = type(op.scalar_op).__name__, _not_of_rows(op.axis, jet)
     if kind not in functions:
         raise NotImplementedError(kind)
-    return {m: _reduce(functions[kind], x, axes) for m, x in jet.items()}
+    return {m: x.each(lambda end: functions[kind](end, axis=axes)) for m, x in jet.items()}
 
 
 def with_certain_total(
@@ -335,7 +302,7 @@ def with_certain_total(
     elsewhere : callable
         Makes the values of the terms at random predictors, with the data of the same rows.
     """
-    zero = (0,) * len(next(iter(total.center)))
+    zero = zero_of(total.center)
     varying = [m for m in total.center if m != zero]
     which = [j for j, x in enumerate(terms) if len(x.center) > 1]
     shares = [terms[j].center for j in which]
@@ -381,9 +348,3 @@ def _over(axes: Any, terms: Sequence[NDArray]) -> Any:
     if axes == ():
         return sum(terms[1:], start=0.0 + terms[0])
     return np.sum(terms[0], axis=None if axes is None else tuple(axes))
-
-
-def _reduce(function: Any, x: Interval, axes: Any) -> Interval:
-    if x.is_point:
-        return point(function(x.lower, axis=axes))
-    return Interval(function(x.lower, axis=axes), function(x.upper, axis=axes))

@@ -3,21 +3,26 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import factorial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.bounds.boxes import about_rows, at_points
-from pymc_austerity.model.bounds.enclosure import enclose
+from pymc_austerity.model.bounds.enclosure import (
+    about_rows,
+    at_points,
+    enclose,
+    is_by_row,
+    norms,
+    of_rows,
+    smallest_taylor_form,
+)
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
-from pymc_austerity.model.operations.jets import Jet
 
 _ORDER = 5
 _NEAR = 4.0
-_STEP, _ROUNDING = 0.02, 1e-9
+_STEP, _SLACK = 0.02, 5e-8
 """Boxes are 0.08 wide near the usual predictor, and in proportion to the distance beyond 4."""
 
 _PAGE, _PAGES_AT_ONCE = 64, 32
@@ -25,13 +30,6 @@ _PAGE, _PAGES_AT_ONCE = 64, 32
 vectors of processors begin with pages."""
 
 _MOST_RUNS = 256
-
-
-class _Around(NamedTuple):
-    """The first and the last cell that a point may be in, up to rounding."""
-
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
 
 
 class CellBounds:
@@ -48,15 +46,16 @@ class CellBounds:
     def __init__(self, function: ScalarFunction, middle: float) -> None:
         self._function, self._middle = function, middle
         self._pages: dict[tuple[bytes, int], NDArray[np.float64]] = {}
-        self._begin()
+        self._lock = threading.Lock()
+        self._runs: dict[Any, Runs] = {}
 
-    def around(self, points: NDArray[np.float64]) -> _Around:
-        """Boxes that points are in, shape of the points."""
-        places = np.arcsinh((points - self._middle) / _NEAR)
-        scale, slack = 1.0 / _STEP, _ROUNDING / _STEP
-        places *= scale
-        first, last = np.floor(places - slack), np.floor(places + slack)
-        return _Around(first.astype(np.int64), last.astype(np.int64))
+    def meeting(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and the last cell that intervals meet, up to rounding."""
+        ends = (np.arcsinh((end - self._middle) / _NEAR) / _STEP for end in (low, high))
+        first, last = (end + slack for end, slack in zip(ends, (-_SLACK, _SLACK), strict=True))
+        return np.floor(first).astype(np.int64), np.floor(last).astype(np.int64)
 
     def runs(self, kinds: Sequence[Mapping[Variable, NDArray]], first: int, last: int) -> "Runs":
         """Bounds on runs of the cells from the first to the last one.
@@ -106,21 +105,18 @@ class CellBounds:
         low, high = (self._middle + _NEAR * np.sinh(_STEP * (cells + k)) for k in (0, 1))
         center, width = 0.5 * (high + low), 0.5 * (high - low) * (1.0 + 1e-12)
         here = enclose(self._function, at_points(center[:, None], own), _ORDER - 1).center
-        inside = enclose(self._function, about_rows(center[:, None], width[:, None], own), _ORDER)
-        found = np.empty(len(cells))
-        found[:] = _taylor(here, inside.box, width)
+        boxes = about_rows(center[:, None], width[:, None], own)
+        inside = enclose(self._function, boxes, _ORDER).box
+        unit = np.ones((len(cells), 1)), np.ones(len(cells))
+        at_center, over = (
+            norms(here, range(3, _ORDER), *unit),
+            norms(inside, range(3, _ORDER + 1), *unit),
+        )
+        found = smallest_taylor_form(at_center, over, width)
         return np.where(np.isfinite(found), found, np.inf)
 
-    def _begin(self) -> None:
-        self._lock = threading.Lock()
-        self._runs: dict[Any, Runs] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in {"_lock", "_runs"}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._begin()
+    def __reduce__(self) -> tuple:
+        return CellBounds, (self._function, self._middle), {"_pages": self._pages}
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,25 +149,7 @@ class Runs:
 
 def _of_kinds(values: Sequence[NDArray], which: NDArray[np.intp]) -> NDArray:
     """Data of rows of several kinds; data that are the same for all rows stay as they are."""
-    first = values[0]
-    return first if np.ndim(first) == 0 or len(first) != 1 else np.concatenate(values)[which]
-
-
-@np.errstate(invalid="ignore", over="ignore")
-def _taylor(here: Jet, inside: Jet, width: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The least of the bounds of order 3, 4, 5 about the middle of a cell; NaN for none."""
-    unknown = sum(np.multiply(end, 0.0) for x in inside.values() for end in x)
-    smallest, exact = _derivative(inside, 3), np.zeros(width.size)
-    for n in range(_ORDER - 3):
-        exact = exact + width**n / factorial(n) * _derivative(here, 3 + n)
-        rest = width ** (n + 1) / factorial(n + 1) * _derivative(inside, 4 + n)
-        smallest = np.fmin(smallest, exact + rest)
-    return smallest + unknown
-
-
-def _derivative(jet: Jet, q: int) -> NDArray:
-    x = jet.get((q,))
-    return np.zeros(1) if x is None else factorial(q) * np.maximum(abs(x.lower), abs(x.upper))
+    return np.concatenate(values)[which] if is_by_row(values[0], 1) else values[0]
 
 
 def _largest_of_runs(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -205,7 +183,7 @@ def kinds_of_rows(
     """
     kinds, n_kinds = np.zeros(n_rows, dtype=np.int8), 1
     for values in data.values():
-        if np.ndim(values) == 0 or len(values) != n_rows:
+        if not is_by_row(values, n_rows):
             continue
         for column in np.reshape(values, (n_rows, -1)).T:
             if np.unique(column[:_FEW]).size > _MOST_KINDS:
@@ -272,20 +250,16 @@ def tabulated_constants(
     first, kind = kinds
     known = np.isfinite(center) & np.isfinite(lengths)
     center, lengths = np.where(known, center, 0.0), np.where(known, lengths, 0.0)
-    own = [{v: _of_rows(x, row, len(center)) for v, x in data.items()} for row in first[:, None]]
+    own = [of_rows(data, row, len(center)) for row in first[:, None]]
     constants = np.empty((len(radii), len(center)))
     for start in range(0, len(center), _ROWS):
         rows = slice(start, start + _ROWS)
         cubes = lengths[rows] ** 3
         for r, radius in enumerate(radii):
             reach = radius * lengths[rows]
-            low, high = cells.around(center[rows] - reach), cells.around(center[rows] + reach)
-            runs = cells.runs(own, int(low.first.min()), int(high.last.max()))
-            constants[r, rows] = runs.largest(kind[rows], low.first, high.last) * cubes
+            low, high = cells.meeting(center[rows] - reach, center[rows] + reach)
+            runs = cells.runs(own, int(low.min()), int(high.max()))
+            constants[r, rows] = runs.largest(kind[rows], low, high) * cubes
     constants[:, lengths == 0.0] = 0.0
     constants[:, ~known] = np.inf
     return constants
-
-
-def _of_rows(values: NDArray, rows: NDArray[np.intp], n_rows: int) -> NDArray:
-    return values if np.ndim(values) == 0 or len(values) != n_rows else values[rows]

@@ -2,26 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, factorial
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.bounds.boxes import (
+from pymc_austerity.model.bounds.cell_bounds import CellBounds, kinds_of_rows, tabulated_constants
+from pymc_austerity.model.bounds.enclosure import (
     Boxes,
     about_groups,
     about_rows,
     at_points,
-    groups_of_like_rows,
+    enclose,
+    first_unbounded,
+    is_by_row,
+    norms,
+    of_rows,
+    smallest_taylor_form,
 )
-from pymc_austerity.model.bounds.cell_bounds import CellBounds, kinds_of_rows, tabulated_constants
-from pymc_austerity.model.bounds.enclosure import enclose, first_unbounded
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.operations.enclosures import NoRuleError
-from pymc_austerity.model.operations.jets import Jet
 
-CELLS_AT_ONCE = 2048
+_CELLS_AT_ONCE = 2048
 """Boxes whose Taylor coefficients are held at a time."""
 
 _ROUNDING, _NOTHING = 1e-6, 1e-13
@@ -40,6 +43,9 @@ _ORDERS = {1: 8, 2: 6, 3: 5, 4: 5}
 _LARGEST_COUNT = 8
 _SLACK = 1.0 + 1e-6
 """Covers the rounding of constants that a model computes in single precision."""
+
+_FAR = 1e6
+"""In standard deviations, what is infinite where rows are compared."""
 
 _FEW_PRODUCTS = 3_000_000
 """Products of Taylor coefficients of all groups of rows, in a product of two functions, with which
@@ -84,18 +90,11 @@ class Chunk:
     def some(self, rows: NDArray[np.intp]) -> "Chunk":
         """Some of the rows."""
         own = self.center[rows], self.lengths[rows], self.spread[rows]
-        return Chunk(self.function, *own, self.part(rows))
+        return Chunk(self.function, *own, of_rows(self.data, rows, len(self.center)))
 
-    def part(self, rows: NDArray[np.intp]) -> dict[Variable, NDArray]:
-        """Data of some of the rows."""
-        n_rows = len(self.center)
-        return {
-            v: x if np.ndim(x) == 0 or len(x) != n_rows else x[rows] for v, x in self.data.items()
-        }
-
-    def boxes(self, radius: float, rows: NDArray[np.intp]) -> Boxes:
-        """Boxes about some of the rows."""
-        return about_rows(self.center[rows], radius * self.lengths[rows], self.part(rows))
+    def boxes(self, radius: float) -> Boxes:
+        """Boxes about the rows."""
+        return about_rows(self.center, radius * self.lengths, self.data)
 
     def like_rows(self, size: int) -> list[NDArray[np.intp]]:
         """Groups of rows with like predictors and data, and with the same indices."""
@@ -104,58 +103,11 @@ class Chunk:
             return list(np.arange(n_rows)[:, None])
         columns, indices = list(self.center.T) + list(self.lengths.T), []
         for v, values in self.data.items():
-            if np.ndim(values) and len(values) == n_rows:
+            if is_by_row(values, n_rows):
                 own = list(np.asarray(values, dtype=np.float64).reshape(n_rows, -1).T)
                 columns += own
                 indices += own if v in self.function.indices else []
         return groups_of_like_rows(columns, indices, size=size)
-
-
-def smallest_taylor_form(
-    here: Sequence[NDArray], inside: Sequence[NDArray], radius: float
-) -> NDArray[np.float64]:
-    """The smallest of the bounds on third derivatives of order 3, 4, ... in the radius.
-
-    Parameters
-    ----------
-    here : sequence of arrays
-        Norms of the derivatives of order 3, 4, ... at the center.
-    inside : sequence of arrays
-        The same over the box, one order more.
-    radius : float
-    """
-    smallest, exact = inside[0], np.zeros_like(inside[0])
-    for n, at_center in enumerate(here):
-        exact = exact + radius**n / factorial(n) * at_center
-        form = exact + radius ** (n + 1) / factorial(n + 1) * inside[n + 1]
-        smallest = np.fmin(smallest, form)
-    return smallest
-
-
-def is_bound(constants: NDArray[np.float64], known: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether bounds are finite and not below norms of third derivatives that are known."""
-    return np.isfinite(constants) & (constants >= known * (1.0 - _ROUNDING) - _NOTHING)
-
-
-@np.errstate(invalid="ignore", over="ignore")
-def norm(
-    jet: Jet, q: int, lengths: NDArray[np.float64], spread: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Bounds on the norms of the q-th derivatives in whitened coordinates.
-
-    One is NaN where any coefficient is, of whatever order: a row that is not smooth has no bound.
-    """
-    unknown = sum(np.multiply(end, 0.0) for x in jet.values() for end in x)
-    total = np.zeros(len(lengths)) + unknown
-    squares = total.copy()
-    for m, x in jet.items():
-        if sum(m) == q:
-            entry = np.maximum(abs(x.lower), abs(x.upper)) * np.prod(lengths ** np.array(m), axis=1)
-            total = total + factorial(q) * entry
-            # each of the q! / m! equal entries of the tensor is m! times the Taylor coefficient
-            squares = squares + factorial(q) * np.prod([factorial(j) for j in m]) * entry**2
-    bound: NDArray[np.float64] = np.minimum(total, np.sqrt(squares * spread**q))
-    return bound
 
 
 def _largest_eigenvalue_of_cosines(
@@ -215,8 +167,8 @@ def _in_groups(chunk: Chunk, radii: Sequence[float], order: int, size: int) -> N
     """Constants of rows, from groups of so many rows."""
     groups = chunk.like_rows(size)
     constants = np.empty((len(radii), len(chunk.center)))
-    for start in range(0, len(groups), CELLS_AT_ONCE):
-        some = groups[start : start + CELLS_AT_ONCE]
+    for start in range(0, len(groups), _CELLS_AT_ONCE):
+        some = groups[start : start + _CELLS_AT_ONCE]
         rows = np.concatenate(some)
         constants[:, rows] = _of_groups(chunk, some, radii, order)
     return constants
@@ -228,31 +180,75 @@ def _of_groups(
     """Constants of the rows of some groups, in the order of the groups."""
     rows, sizes = np.concatenate(groups), np.array([len(group) for group in groups])
     starts = np.cumsum(sizes) - sizes
-    local = np.split(np.arange(rows.size), starts[1:])
-    own = chunk.lengths[rows]
-    lengths = np.maximum.reduceat(own, starts)
-    spread = np.maximum.reduceat(chunk.spread[rows], starts)
-    center, data = chunk.center[rows], chunk.part(rows)
+    local, ordered = np.split(np.arange(rows.size), starts[1:]), chunk.some(rows)
+    lengths = np.maximum.reduceat(ordered.lengths, starts)
+    spread = np.maximum.reduceat(ordered.spread, starts)
 
-    def norms(jet: Jet, orders: range) -> list[NDArray[np.float64]]:
-        return [norm(jet, q, lengths, spread) for q in orders]
+    def of_boxes(radius: float, highest: int) -> list[NDArray[np.float64]]:
+        boxes = about_groups(local, ordered.center, radius * ordered.lengths, ordered.data)
+        jet = enclose(chunk.function, boxes, highest).box
+        return norms(jet, range(3, highest + 1), lengths, spread)
 
-    def enclosed(radius: float) -> Jet:
-        cells = about_groups(local, center, radius * own, data)
-        return enclose(chunk.function, cells, order if radius else order - 1).box
+    here, first = of_boxes(0.0, order - 1), ordered.some(starts)
+    found = np.array([smallest_taylor_form(here, of_boxes(r, order), r) for r in radii])
+    exact = enclose(chunk.function, at_points(first.center, first.data), 3).center
+    (known,) = norms(exact, range(3, 4), lengths, spread)
+    is_bound = np.isfinite(found) & (found >= known * (1.0 - _ROUNDING) - _NOTHING)
+    largest = np.maximum(np.repeat(lengths, sizes, axis=0), np.finfo(float).tiny)
+    share = (ordered.lengths / largest).max(axis=1)
+    return np.repeat(np.where(is_bound, found, np.inf), sizes, axis=1) * share**3
 
-    here = norms(enclosed(0.0), range(3, order))
-    found = np.array(
-        [
-            smallest_taylor_form(here, norms(enclosed(radius), range(3, order + 1)), radius)
-            for radius in radii
-        ]
-    )
-    first = chunk.center[rows[starts]], chunk.part(rows[starts])
-    (known,) = norms(enclose(chunk.function, at_points(*first), 3).center, range(3, 4))
-    found = np.where(is_bound(found, known), found, np.inf)
-    share = (own / np.maximum(np.repeat(lengths, sizes, axis=0), np.finfo(float).tiny)).max(axis=1)
-    return np.repeat(found, sizes, axis=1) * share**3
+
+def groups_of_like_rows(
+    columns: list[NDArray], same: Sequence[NDArray] = (), *, size: int
+) -> list[NDArray[np.intp]]:
+    """Cut rows into groups of like rows, by halving along the widest column.
+
+    Parameters
+    ----------
+    columns : list of float arrays, shape (N,)
+        What rows are compared by. Columns with two values, such as conditions, are cut first.
+    same : sequence of arrays, shape (N,)
+        What the rows of a group have in common.
+    size : int
+        Largest size of a group.
+
+    Examples
+    --------
+    >>> groups_of_like_rows([np.array([0.0, 9.0, 1.0, 8.0])], size=2)
+    [array([0, 2]), array([3, 1])]
+    """
+    table = np.nan_to_num(np.column_stack(columns), posinf=_FAR, neginf=-_FAR)
+    spread = table.std(axis=0)
+    table = table / np.where(spread > 0.0, spread, 1.0)
+    pending, groups = _with_the_same(same, len(table)), []
+    for binary in table.T:
+        if np.unique(binary[:1000]).size == 2:
+            pending = [part for rows in pending for part in _by_value(rows, binary[rows])]
+    while pending:
+        rows = pending.pop()
+        if rows.size <= size:
+            groups.append(rows)
+            continue
+        part = table[rows]
+        widest = int(np.argmax(part.max(axis=0) - part.min(axis=0)))
+        middle = rows.size // 2
+        halves = np.argpartition(part[:, widest], middle)
+        pending += [rows[halves[middle:]], rows[halves[:middle]]]
+    return groups
+
+
+def _with_the_same(columns: Sequence[NDArray], n_rows: int) -> list[NDArray[np.intp]]:
+    if not columns:
+        return [np.arange(n_rows)]
+    kind = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(kind, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
+
+
+def _by_value(rows: NDArray[np.intp], values: NDArray) -> list[NDArray[np.intp]]:
+    middle = (values.min() + values.max()) / 2.0
+    return [part for part in (rows[values <= middle], rows[values > middle]) if part.size]
 
 
 class NoBoundError(ValueError):
@@ -349,60 +345,35 @@ def third_derivative_constants(
     array([[0.0012],
            [0.0962]])
     """
-    k = function.n_predictors
+    k, n_rows = function.n_predictors, len(center)
     if k > _LARGEST_COUNT:
         raise NoBoundError(f"no bound, because rows have {k} predictors")
-    if k == 1:
-        data = function.constants_of(arrays)
-        kinds = kinds_of_rows(data, len(center))
-        if kinds is not None and len(center) > _FEWEST_FOR_TABLE:
-            cells = cells or CellBounds(function, float(np.nanmedian(center)))
-            return _by_table(cells, function, data, kinds, center, gram, radii)
-    order = _ORDERS.get(k, 4)
-    size = _group_size(len(center))
-    step = _GROUPS * size
-    constants = np.empty((len(radii), len(center)))
-    for start in range(0, len(center), step):
-        rows = slice(start, start + step)
-        chunk = Chunk.of(function, [array[rows] for array in arrays], center[rows], gram[rows])
-        try:
-            constants[:, rows] = _finished(constants_by_groups(chunk, radii, order, size))
-        except NoRuleError as missing:
-            raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
-        unbounded = np.flatnonzero(~np.isfinite(constants[0, rows]))
-        if 2 * unbounded.size > len(center[rows]):
-            name = first_unbounded(
-                function, chunk.boxes(radii[0], unbounded[:CELLS_AT_ONCE]), order
-            )
-            raise NoBoundError(f"no bound, because {name} has no finite enclosure")
-    return constants
-
-
-def _by_table(
-    cells: CellBounds,
-    function: ScalarFunction,
-    data: Mapping[Variable, NDArray],
-    kinds: tuple[NDArray[np.intp], NDArray[np.int8]],
-    center: NDArray[np.float64],
-    gram: NDArray[np.float64],
-    radii: Sequence[float],
-) -> NDArray[np.float64]:
-    lengths = np.sqrt(gram[:, 0, 0])
     try:
-        found = tabulated_constants(cells, data, kinds, center[:, 0], lengths, radii)
+        if k == 1 and n_rows > _FEWEST_FOR_TABLE:
+            whole = Chunk.of(function, arrays, center, gram)
+            if (kinds := kinds_of_rows(whole.data, n_rows)) is not None:
+                cells = cells or CellBounds(function, float(np.nanmedian(center)))
+                lengths = whole.lengths[:, 0]
+                found = tabulated_constants(cells, whole.data, kinds, center[:, 0], lengths, radii)
+                return _checked(found, whole, radii[0])
+        size = _group_size(n_rows)
+        constants, step = np.empty((len(radii), n_rows)), _GROUPS * size
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            chunk = Chunk.of(function, [array[rows] for array in arrays], center[rows], gram[rows])
+            found = constants_by_groups(chunk, radii, _ORDERS.get(k, 4), size)
+            constants[:, rows] = _checked(found, chunk, radii[0])
+        return constants
     except NoRuleError as missing:
         raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
-    unbounded = np.flatnonzero(~np.isfinite(found[0]))
-    if 2 * unbounded.size > len(center):
-        chunk = Chunk(function, center, lengths[:, None], np.ones(len(center)), data)
-        name = first_unbounded(
-            function, chunk.boxes(radii[0], unbounded[:CELLS_AT_ONCE]), _ORDERS[1]
-        )
+
+
+def _checked(constants: NDArray[np.float64], chunk: Chunk, radius: float) -> NDArray[np.float64]:
+    """Constants with their slack, infinite for rows without a bound, if these are few."""
+    unbounded = np.flatnonzero(~np.isfinite(constants[0]))
+    if 2 * unbounded.size > len(chunk.center):
+        order = _ORDERS.get(chunk.function.n_predictors, 4)
+        boxes = chunk.some(unbounded[:_CELLS_AT_ONCE]).boxes(radius)
+        name = first_unbounded(chunk.function, boxes, order)
         raise NoBoundError(f"no bound, because {name} has no finite enclosure")
-    return _finished(found)
-
-
-def _finished(constants: NDArray[np.float64]) -> NDArray[np.float64]:
-    constants = constants * _SLACK
-    constants[~np.isfinite(constants)] = np.inf
-    return constants
+    return np.where(np.isfinite(constants), constants * _SLACK, np.inf)

@@ -1,22 +1,20 @@
-"""Walk through the graph of a scalar function: enclosures of every variable, inputs first."""
+"""Enclosures of every variable of a scalar function over boxes, and norms of derivatives."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from math import comb, prod
+from math import factorial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    Add,
     CAReduce,
     CheckAndRaise,
     Elemwise,
     LogSoftmax,
     Softmax,
-    Switch,
     Variable,
     continuous_types,
     discrete_types,
@@ -30,29 +28,98 @@ from pymc_austerity.model.bounds.array_rules import (
     softmax,
     with_certain_total,
 )
-from pymc_austerity.model.bounds.boxes import Boxes, at_points
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.operations import jets
-from pymc_austerity.model.operations.enclosures import Enclosed, NoRuleError, values_of
-from pymc_austerity.model.operations.jets import (
-    Interval,
-    Jet,
-    MultiIndex,
-    add,
-    multiply,
-    point,
-    scale,
-)
+from pymc_austerity.model.operations.enclosures import Enclosed, NoRuleError, each, of_jets
+from pymc_austerity.model.operations.jets import Interval, Jet, MultiIndex, point, values_of
 from pymc_austerity.model.operations.table import OPERATIONS, Operation, scalar_name
 from pymc_austerity.time_limit import end_if_late
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes of predictors and intervals of data.
+
+    Attributes
+    ----------
+    center, lower, upper : float array, shape (n, k)
+        A point of each box, and its ends.
+    data : dict of variable to Interval
+        Intervals of the data of the rows in each cell.
+    examples : dict of variable to array
+        The data of one row in each cell, in their own types.
+    """
+
+    center: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    data: Mapping[Variable, Interval]
+    examples: Mapping[Variable, NDArray]
+
+    @cached_property
+    def are_points(self) -> bool:
+        """Whether every box is one point."""
+        return self.lower is self.upper
+
+
+def is_by_row(values: NDArray, n_rows: int) -> bool:
+    """Whether data have one entry for each row; others are the same for all rows."""
+    return np.ndim(values) > 0 and len(values) == n_rows
+
+
+def of_rows(
+    data: Mapping[Variable, NDArray], rows: NDArray[np.intp], n_rows: int
+) -> dict[Variable, NDArray]:
+    """Data of some of the rows."""
+    return {v: x[rows] if is_by_row(x, n_rows) else x for v, x in data.items()}
+
+
+def _points(data: Mapping[Variable, NDArray]) -> dict[Variable, Interval]:
+    return {v: point(np.asarray(x, dtype=np.float64)) for v, x in data.items()}
+
+
+def at_points(center: NDArray[np.float64], data: Mapping[Variable, NDArray]) -> Boxes:
+    """One cell for each row, which is a point."""
+    return Boxes(center, center, center, _points(data), data)
+
+
+def about_rows(
+    center: NDArray[np.float64], half_widths: NDArray[np.float64], data: Mapping[Variable, NDArray]
+) -> Boxes:
+    """One cell for each row, which is a box about its predictors."""
+    return Boxes(center, center - half_widths, center + half_widths, _points(data), data)
+
+
+def about_groups(
+    groups: list[NDArray[np.intp]],
+    center: NDArray[np.float64],
+    half_widths: NDArray[np.float64],
+    data: Mapping[Variable, NDArray],
+) -> Boxes:
+    """One cell for each group of rows, which holds the boxes of all its rows."""
+    order = np.concatenate(groups)
+    sizes = np.array([len(rows) for rows in groups])
+    starts = np.cumsum(sizes) - sizes
+    lower = np.minimum.reduceat((center - half_widths)[order], starts)
+    upper = np.maximum.reduceat((center + half_widths)[order], starts)
+    first, n_rows = order[starts], len(center)
+    intervals, examples = {}, {}
+    for v, values in data.items():
+        if is_by_row(values, n_rows):
+            ordered = np.asarray(values[order], dtype=np.float64)
+            ends = np.minimum.reduceat(ordered, starts), np.maximum.reduceat(ordered, starts)
+            intervals[v] = point(ends[0]) if np.array_equal(*ends) else Interval(*ends)
+            examples[v] = values[first]
+        else:
+            intervals[v], examples[v] = point(np.asarray(values, dtype=np.float64)), values
+    return Boxes(center[first], lower, upper, intervals, examples)
 
 
 class TaylorForm:
     r"""Powers of the differences between the points of boxes and their centers.
 
     .. math::
-        \frac{D^m f(\eta)}{m!} = \sum_{|m + n| < P} \binom{m + n}{n} f_{m + n} (\eta - c)^n
-        + \sum_{|m + n| = P} \binom{m + n}{n} F_{m + n} (\eta - c)^n
+        f(\eta) = \sum_{|n| < P} f_n (\eta - c)^n + \sum_{|n| = P} F_n (\eta - c)^n
 
     with the coefficients :math:`f` at the center, which are exact, and :math:`F` in the box. The
     difference of two functions that are nearly the same is enclosed by it well, and by the
@@ -69,43 +136,28 @@ class TaylorForm:
     def __init__(self, center: NDArray, lower: NDArray, upper: NDArray, order: int) -> None:
         down, up = np.minimum(lower - center, 0.0), np.maximum(upper - center, 0.0)
         self.order, self.n_cells = order, len(center)
-        indices = product(range(order + 1), repeat=center.shape[1])
-        self.powers = {n: _monomial(down, up, n) for n in indices if sum(n) <= order}
+        indices = jets.indices(center.shape[1], order)
+        self.powers = {n: _monomial(down, up, n) for n in indices}
 
-    def tightened(self, x: Enclosed, highest: int) -> Enclosed:
-        """The same with smaller enclosures of the coefficients up to an order."""
-        if x.box is x.center:
+    def tightened(self, x: Enclosed) -> Enclosed:
+        """The same with smaller enclosures of the values."""
+        natural = values_of(x.box)
+        if x.box is x.center or not is_by_row(natural.lower, self.n_cells):
             return x
-        box = dict(x.box)
-        for m, natural in x.box.items():
-            if sum(m) <= min(highest, self.order - 1) and self._has_rows(natural):
-                form = self._form(m, x)
-                lower = np.where(form.lower > natural.lower, form.lower, natural.lower)
-                upper = np.where(form.upper < natural.upper, form.upper, natural.upper)
-                box[m] = Interval(lower, upper)
-        return Enclosed(x.center, box)
+        form = self._form(x)
+        lower = np.where(form.lower > natural.lower, form.lower, natural.lower)
+        upper = np.where(form.upper < natural.upper, form.upper, natural.upper)
+        return Enclosed(x.center, x.box | {jets.zero_of(x.box): Interval(lower, upper)})
 
-    def _has_rows(self, x: Interval) -> bool:
-        return x.lower.ndim > 0 and len(x.lower) == self.n_cells
-
-    def _form(self, m: MultiIndex, x: Enclosed) -> Interval:
-        ndim = x.box[m].lower.ndim
+    def _form(self, x: Enclosed) -> Interval:
+        ndim = values_of(x.box).lower.ndim
         total = point(np.zeros((1,) * ndim))
         for n, power in self.powers.items():
-            both = tuple(i + j for i, j in zip(m, n, strict=True))
-            if sum(both) > self.order:
-                continue
-            coefficient = (x.center if sum(both) < self.order else x.box).get(both)
+            coefficient = (x.center if sum(n) < self.order else x.box).get(n)
             if coefficient is not None:
-                along = _along_rows(power, ndim)
-                times = prod(comb(i, j) for i, j in zip(both, n, strict=True))
-                total = add(total, scale(multiply(coefficient, along), times))
+                along = power.each(lambda end: end.reshape(-1, *(1,) * (ndim - 1)))
+                total = jets.add(total, jets.multiply(coefficient, along))
         return total
-
-
-def _along_rows(x: Interval, ndim: int) -> Interval:
-    shape = (-1, *(1,) * (ndim - 1))
-    return point(x.lower.reshape(shape)) if x.is_point else Interval(*(e.reshape(shape) for e in x))
 
 
 def _power(x: Interval, exponent: int) -> Interval:
@@ -119,7 +171,7 @@ def _monomial(down: NDArray, up: NDArray, exponents: MultiIndex) -> Interval:
     total = point(np.ones(len(down)))
     for j, exponent in enumerate(exponents):
         if exponent:
-            total = multiply(total, _power(Interval(down[:, j], up[:, j]), exponent))
+            total = jets.multiply(total, _power(Interval(down[:, j], up[:, j]), exponent))
     return total
 
 
@@ -161,7 +213,7 @@ def first_unbounded(function: ScalarFunction, cells: Boxes, order: int) -> str:
     with np.errstate(all="ignore"):
         known = _walk(function, cells, order)
     unbounded = (
-        _name(node.op)
+        _name(node)
         for node in function.nodes
         if not all(np.isfinite(end).all() for x in known[node.outputs[0]].box.values() for end in x)
     )
@@ -191,7 +243,7 @@ def _walk(function: ScalarFunction, cells: Boxes, order: int) -> Known:
         try:
             known[node.outputs[0]] = _apply(node, known, fixed, steps, elsewhere, order)
         except NotImplementedError:
-            raise NoRuleError(_name(node.op)) from None
+            raise NoRuleError(_name(node)) from None
     return known
 
 
@@ -240,23 +292,21 @@ def _apply(
 ) -> Enclosed:
     op = node.op
     if isinstance(op, Elemwise):
-        return _each(_broadcast, _elementwise(node, known, steps, elsewhere, order))
+        return each(_broadcast, _elementwise(node, known, steps, elsewhere, order))
     if isinstance(op, CAReduce):
         numbers = _as_number(node, node.inputs[0], known)
-        total = _each(lambda jet: reduce_axes(op, jet), numbers)
-        if steps is None or not isinstance(op.scalar_op, Add):
+        total = each(lambda jet: reduce_axes(op, jet), numbers)
+        if steps is None or scalar_name(node) != "Add":
             return total
         return with_certain_total(node, [numbers], total, lambda: elsewhere.terms(node))
     if isinstance(op, LogSoftmax | Softmax):
-        return _each(_broadcast, softmax(op, known[node.inputs[0]], order))
+        return each(_broadcast, softmax(op, known[node.inputs[0]], order))
     if isinstance(op, CheckAndRaise):
         return known[node.inputs[0]]
     if is_rearrangement(op):
         inputs = {v: _as_number(node, v, known) for v in node.inputs if v in known}
-        center = rearrange(node, {v: x.center for v, x in inputs.items()}, fixed)
-        if all(x.center is x.box for x in inputs.values()):
-            return Enclosed(center, center)
-        return Enclosed(center, rearrange(node, {v: x.box for v, x in inputs.items()}, fixed))
+        moved = of_jets(lambda x, _: rearrange(node, dict(zip(inputs, x, strict=True)), fixed))
+        return moved(list(inputs.values()), order)
     raise NotImplementedError
 
 
@@ -278,7 +328,7 @@ def _elementwise(
     enclosed = [_as_number(node, v, known) for v in inputs]
     if steps is not None and row.is_steep:
         pairs = zip(inputs, enclosed, strict=True)
-        enclosed = [x if v.dtype == "bool" else steps.tightened(x, 0) for v, x in pairs]
+        enclosed = [x if v.dtype == "bool" else steps.tightened(x) for v, x in pairs]
     result = row.bound(enclosed, order)
     if steps is None or kind != "Add":
         return result
@@ -292,22 +342,15 @@ def _loses_fractions(node: Any) -> bool:
 def _as_number(node: Any, v: Variable, known: Known) -> Enclosed:
     """A condition in arithmetic is a step, and is unknown where it is not certain."""
     x = known[v]
-    is_choice = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Switch)
+    is_choice = scalar_name(node) == "Switch"
     if v.dtype != "bool" or node.outputs[0].dtype == "bool" or (is_choice and v is node.inputs[0]):
         return x
-    return _each(_certain, x)
+    return each(_certain, x)
 
 
 def _certain(jet: Jet) -> Jet:
-    return {
-        m: Interval(*(np.where(x.lower == x.upper, end, np.nan) for end in x))
-        for m, x in jet.items()
-    }
-
-
-def _each(function: Callable[[Jet], Jet], x: Enclosed) -> Enclosed:
-    center = function(x.center)
-    return Enclosed(center, center if x.box is x.center else function(x.box))
+    sure = {m: x.lower == x.upper for m, x in jet.items()}
+    return {m: Interval(*(np.where(sure[m], end, np.nan) for end in x)) for m, x in jet.items()}
 
 
 def _broadcast(jet: Jet) -> Jet:
@@ -315,15 +358,65 @@ def _broadcast(jet: Jet) -> Jet:
     shape = np.broadcast_shapes(*(x.lower.shape for x in jet.values()))
     if all(x.lower.shape == shape for x in jet.values()):
         return jet
-    return {m: _broadcast_interval(x, shape) for m, x in jet.items()}
+    return {m: x.each(lambda end: np.broadcast_to(end, shape)) for m, x in jet.items()}
 
 
-def _broadcast_interval(x: Interval, shape: tuple[int, ...]) -> Interval:
-    if x.is_point:
-        return point(np.broadcast_to(x.lower, shape))
-    return Interval(np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape))
+def _name(node: Any) -> str:
+    return scalar_name(node).lower() or type(node.op).__name__
 
 
-def _name(op: Any) -> str:
-    scalar = getattr(op, "scalar_op", None)
-    return type(op).__name__ if scalar is None else type(scalar).__name__.lower()
+# ------------------------------------------------------------------ norms of derivatives
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def norms(
+    jet: Jet, orders: range, lengths: NDArray[np.float64], spread: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """Bounds on the norms of the derivatives of some orders in whitened coordinates.
+
+    One is NaN where any coefficient is, of whatever order: a row that is not smooth has no bound.
+
+    Parameters
+    ----------
+    jet : Jet
+    orders : range
+    lengths : float array, shape (n, k)
+        Of the predictors' rows of Z.
+    spread : float array, shape (n,)
+        Largest eigenvalue of the matrix of cosines between these.
+    """
+    unknown = sum(np.multiply(end, 0.0) for x in jet.values() for end in x)
+    found = []
+    for q in orders:
+        total = np.zeros(len(lengths)) + unknown
+        squares = total.copy()
+        for m, x in jet.items():
+            if sum(m) == q:
+                entry = np.maximum(abs(x.lower), abs(x.upper))
+                entry = entry * np.prod(lengths ** np.array(m), axis=1)
+                total = total + factorial(q) * entry
+                # each of the q! / m! equal entries of the tensor is m! times the coefficient
+                squares = squares + factorial(q) * np.prod([factorial(j) for j in m]) * entry**2
+        found.append(np.minimum(total, np.sqrt(squares * spread**q)))
+    return found
+
+
+def smallest_taylor_form(
+    here: Sequence[NDArray], inside: Sequence[NDArray], radius: Any
+) -> NDArray[np.float64]:
+    """The smallest of the bounds on third derivatives of order 3, 4, ... in the radius.
+
+    Parameters
+    ----------
+    here : sequence of arrays
+        Norms of the derivatives of order 3, 4, ... at the center.
+    inside : sequence of arrays
+        The same over the box, one order more.
+    radius : float, or float array with one for each box
+    """
+    smallest, exact = inside[0], np.zeros_like(inside[0])
+    for n, at_center in enumerate(here):
+        exact = exact + radius**n / factorial(n) * at_center
+        form = exact + radius ** (n + 1) / factorial(n + 1) * inside[n + 1]
+        smallest = np.fmin(smallest, form)
+    return smallest

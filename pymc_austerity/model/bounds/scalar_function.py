@@ -20,13 +20,13 @@ from pymc_austerity._pymc import (
     SplitDims,
     Variable,
     clone_replace,
+    computed_from,
     join_arguments,
     rewrite_graph,
     toposort,
 )
 from pymc_austerity.model.bounds.array_rules import operands
-from pymc_austerity.model.bounds.identities import simplified
-from pymc_austerity.model.bounds.logarithms import expand_logarithms
+from pymc_austerity.model.bounds.identities import expand_logarithms, simplified
 from pymc_austerity.model.compiling import AnyThread
 
 
@@ -152,19 +152,15 @@ def _given_parts(
     n_rows: Variable,
 ) -> tuple[tuple[Variable, ...], tuple[Variable, ...]]:
     """What depends on data alone, and on the number of rows alone, as far down as possible."""
-    roots = dict.fromkeys(predictors, "predictor")
-    roots |= dict.fromkeys(placeholders, "data") | {n_rows: "count"}
-    known: dict[Variable, set[str]] = {v: {root} for v, root in roots.items()}
-    given: dict[str, dict[Variable, None]] = {"data": {}, "count": {}}
-    for node in toposort(list(graphs)):
-        found = set().union(*(known.get(v, set()) for v in node.inputs))
-        known.update((v, found) for v in node.outputs)
-    is_enclosed = {v: "predictor" in on or len(on) > 1 for v, on in known.items()}
-    nodes = [n for n in toposort(list(graphs)) if is_enclosed[n.outputs[0]]]
-    for v in [*(v for node in nodes for v in operands(node)), *graphs]:
-        if not is_enclosed.get(v, False) and _is_array(v):
-            given["count" if known.get(v) == {"count"} else "data"][v] = None
-    return tuple(given["data"]), tuple(given["count"])
+    enclosed, of_data, of_count = (
+        computed_from(graphs, roots) for roots in (predictors, placeholders, [n_rows])
+    )
+    enclosed |= of_data & of_count
+    nodes = [node for node in toposort(list(graphs)) if node.outputs[0] in enclosed]
+    read = dict.fromkeys([*(v for node in nodes for v in operands(node)), *graphs])
+    given = [v for v in read if v not in enclosed and hasattr(v.type, "dtype")]
+    constants = tuple(v for v in given if v not in of_count)
+    return constants, tuple(v for v in given if v in of_count)
 
 
 def _leaves_first_axis(node: Any) -> bool:
@@ -175,10 +171,6 @@ def _leaves_first_axis(node: Any) -> bool:
     if isinstance(node.op, ExtractDiag):
         return 0 not in (node.op.axis1, node.op.axis2)
     return not isinstance(node.op, Reshape | JoinDims | SplitDims)
-
-
-def _is_array(variable: Variable) -> bool:
-    return hasattr(variable.type, "dtype")
 
 
 def _nodes_between(given: set[Variable], graphs: Sequence[Variable]) -> list:

@@ -1,6 +1,6 @@
 """A graph cut to rows: rows are pushed from the log-likelihood down to the data, rule by rule."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -294,14 +294,13 @@ class Cut:
             if array.shape[0] != self.n_rows:
                 raise CannotCut(f"{name!r} has {array.shape[0]:,} rows instead of {self.n_rows:,}")
             same = (leaf for leaf in self.leaves if _are_equal(leaf.array, array))
-            if not self.known.examples and (leaf := next(same, None)):
-                self._placeholders[key] = leaf.placeholder
-                return leaf.placeholder
-            # pt.tensor(name) takes a name such as "prop(k, n)" for a list of dtypes
-            kind = pt.TensorType(dtype=array.dtype, shape=(None, *array.shape[1:]))
-            placeholder = kind(name)
-            self.leaves.append(RowLeaf(placeholder, array, is_computed))
-            self._placeholders[key] = placeholder
+            leaf = None if self.known.examples else next(same, None)
+            if leaf is None:
+                # pt.tensor(name) takes a name such as "prop(k, n)" for a list of dtypes
+                kind = pt.TensorType(dtype=array.dtype, shape=(None, *array.shape[1:]))
+                leaf = RowLeaf(kind(name), array, is_computed)
+                self.leaves.append(leaf)
+            self._placeholders[key] = leaf.placeholder
         return self._placeholders[key]
 
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
@@ -310,6 +309,10 @@ class Cut:
             raise CannotCut("it changes rows by their numbers in the example")
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
+
+    def lengths(self, shape: Sequence[int], axis: int) -> list[Any]:
+        """A shape with the length of the batch on the axis of the rows."""
+        return [self.batch_length if k == axis else n for k, n in enumerate(shape)]
 
     # ------------------------------------------------------------------ roots
 
@@ -333,9 +336,8 @@ class Cut:
         if selection.rows is not None:
             array = array[selection.rows]
         if _is_constant(array):
-            lengths = list(np.moveaxis(array, 0, axis).shape)
-            lengths[axis] = self.batch_length
-            return pt.alloc(pt.constant(np.moveaxis(array[:1], 0, axis)), *lengths)
+            one = np.moveaxis(array[:1], 0, axis)
+            return pt.alloc(pt.constant(one), *self.lengths(one.shape, axis))
         # The same memory is the same leaf, however many variables of the graph look at it.
         memory = (array.__array_interface__["data"][0], array.shape, array.strides)
         root = without_views(variable)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    Cast,
     Constant,
     DimShuffle,
-    Elemwise,
     Mode,
     Reshape,
     Shape,
@@ -31,6 +30,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model.compiling import AS_WRITTEN
+from pymc_austerity.model.operations.table import scalar_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +69,13 @@ class Examples:
         SettingError
             Names the one that is neither a ``pm.Data`` nor an observed array.
         """
-        found: dict[str, Variable] = {}
-        for name in names:
-            variable = _holder(model, name)
-            for other, known in found.items():
-                if known is variable:
-                    raise SettingError(
-                        f"data= names both {other!r} and {name!r}, which are the same data: leave "
-                        "one of them out."
-                    )
-            found[name] = variable
+        found = {name: _holder(model, name) for name in names}
+        for (one, variable), (other, same) in combinations(found.items(), 2):
+            if variable is same:
+                raise SettingError(
+                    f"data= names both {one!r} and {other!r}, which are the same data: leave one "
+                    "of them out."
+                )
         return cls(found)
 
 
@@ -102,9 +99,7 @@ def _holder(model: pm.Model, name: str) -> Variable:
         )
     holder = variable
     if variable in model.observed_RVs:
-        holder = model.rvs_to_values[variable]
-        while _is_renamed(holder):
-            holder = holder.owner.inputs[0]
+        holder = behind(model.rvs_to_values[variable], _is_renamed)
     if np.ndim(array_of(holder)) == 0 or name not in possible:
         raise SettingError(
             f"data= names {name!r}, which is neither a pm.Data with rows nor observed as it is: "
@@ -135,7 +130,7 @@ def jittered(values: Sequence[NDArray], scale: float, rng: np.random.Generator) 
 
 # Unlike values, shapes need rewrites: without them the shape of a product is found by computing the
 # product.
-_SHAPES = Mode(linker="py", optimizer="fast_compile")
+OF_SHAPES = Mode(linker="py", optimizer="fast_compile")
 
 
 def is_view(variable: Variable) -> bool:
@@ -146,19 +141,26 @@ def is_view(variable: Variable) -> bool:
     return isinstance(op, DimShuffle | Reshape | SpecifyShape | Subtensor) or is_relabelling(op)
 
 
-def without_views(variable: Variable) -> Variable:
-    """Return the variable behind a view, or behind a view of a view."""
-    while is_view(variable):
+def has_axes_moved(variable: Variable) -> bool:
+    """Tell whether a variable is its input with axes in another order, added or dropped."""
+    return variable.owner is not None and isinstance(variable.owner.op, DimShuffle)
+
+
+def behind(variable: Variable, passes: Callable[[Variable], bool]) -> Variable:
+    """Return the variable behind operations of a kind on it, one after the other."""
+    while passes(variable):
         variable = variable.owner.inputs[0]
     return variable
 
 
+def without_views(variable: Variable) -> Variable:
+    """Return the variable behind a view, or behind a view of a view."""
+    return behind(variable, is_view)
+
+
 def is_cast(variable: Variable) -> bool:
     """Tell whether a variable is its input with another dtype."""
-    node = variable.owner
-    return (
-        node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast)
-    )
+    return scalar_name(variable.owner) == "Cast"
 
 
 def static_data(outputs: Sequence[Variable]) -> list[Variable]:
@@ -282,21 +284,21 @@ class Known:
             if isinstance(v.type, TensorType) and None in v.type.shape and v not in self._shapes
         ]
         if unknown:
-            for variable, shape in zip(
-                unknown, self._evaluate([v.shape for v in unknown], _SHAPES), strict=True
-            ):
-                self._shapes[variable] = tuple(int(length) for length in shape)
+            self._evaluate_shapes(unknown)
+
+    def _evaluate_shapes(self, variables: list[Variable]) -> None:
+        shapes = self._evaluate([v.shape for v in variables], OF_SHAPES)
+        self._shapes.update((v, tuple(map(int, s))) for v, s in zip(variables, shapes, strict=True))
 
     def shape(self, variable: Variable) -> tuple[int, ...]:
         """Shape of a variable."""
         if None not in variable.type.shape:
             return tuple(variable.type.shape)
         if variable not in self._shapes:
-            if not self.depends(variable):
-                self._shapes[variable] = np.shape(self.value(variable))
+            if self.depends(variable):
+                self._evaluate_shapes([variable])
             else:
-                (shape,) = self._evaluate([variable.shape], _SHAPES)
-                self._shapes[variable] = tuple(int(length) for length in shape)
+                self._shapes[variable] = np.shape(self.value(variable))
         return self._shapes[variable]
 
     def with_known_shapes(self, outputs: list[Variable]) -> list[Variable]:
@@ -349,16 +351,12 @@ class Known:
             list(self.parameters), matrix, mode=AS_WRITTEN, on_unused_input="ignore"
         )
         start = [np.asarray(self._point[v.name]) for v in self.parameters]
-        for scale in (0.0, 0.3, 1.0):
-            if np.triu(function(*jittered(start, scale, rng)), 1).any():
-                return False
-        return True
+        points = (jittered(start, scale, rng) for scale in (0.0, 0.3, 1.0))
+        return not any(np.triu(function(*point), 1).any() for point in points)
 
     def _find_value(self, variable: Variable) -> Any:
-        if isinstance(variable, Constant):
-            return variable.data
-        if isinstance(variable, SharedVariable):
-            return variable.get_value(borrow=True)
+        if isinstance(variable, Constant | SharedVariable):
+            return array_of(variable)
         if is_view(variable):
             # by hand, because a compiled function returns a copy
             node, storage = variable.owner, [[None]]

@@ -17,7 +17,6 @@ from pymc_austerity._pymc import (
     CumOp,
     Dot,
     Elemwise,
-    LogicalAnd,
     LogSoftmax,
     MakeVector,
     RandomVariable,
@@ -49,6 +48,7 @@ from pymc_austerity.model.cut.cut import (
     output_rows,
 )
 from pymc_austerity.model.cut.known import Known
+from pymc_austerity.model.operations.table import scalar_name
 
 _SOLVES = {"Solve", "SolveTriangular", "CholeskySolve", "CholSolve", "LUSolve"}
 """Operations ``f(A, B)`` that treat the columns of ``B`` one by one."""
@@ -88,17 +88,12 @@ def _reduction(op: Any, cut: Cut, wanted: Wanted) -> Variable:
 @output_rows.register(Softmax)
 @output_rows.register(LogSoftmax)
 @output_rows.register(CumOp)
-def _along_an_axis(op: Any, cut: Cut, wanted: Wanted) -> Variable:
-    """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
-    refuse_if_along_rows(op, op.axis, wanted)
-    return op(cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection))
-
-
 @output_rows.register(SortOp)
 @output_rows.register(ArgSortOp)
-def _sort(op: Any, cut: Cut, wanted: Wanted) -> Variable:
-    """``sort(x, axis=1)[i] == sort(x[i])``, unless it runs along the rows."""
-    refuse_if_along_rows(op, sorted_axis(wanted.node), wanted)
+def _along_an_axis(op: Any, cut: Cut, wanted: Wanted) -> Variable:
+    """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
+    is_sort = isinstance(op, SortOp | ArgSortOp)
+    refuse_if_along_rows(op, sorted_axis(wanted.node) if is_sort else op.axis, wanted)
     operand, *rest = wanted.node.inputs
     return op(cut.take(operand, wanted.axis, wanted.selection), *rest)
 
@@ -129,7 +124,7 @@ def _restricted(condition: Variable, cut: Cut, selection: Selection) -> Variable
     if not cut.known.depends(condition) or condition.owner is None:
         return condition
     op, inputs = condition.owner.op, condition.owner.inputs
-    if isinstance(op, CAReduce) and isinstance(getattr(op, "scalar_op", None), LogicalAnd):
+    if isinstance(op, CAReduce) and scalar_name(condition.owner) == "AND":
         (operand,) = inputs
         for axis, length in enumerate(cut.known.shape(operand)):
             rows = cut.take_or_none(operand, axis, selection) if length == cut.n_rows else None
@@ -248,8 +243,7 @@ def _drawn(op: Any, cut: Cut, wanted: Wanted) -> Variable:
         )
         for parameter, ndim in zip(op.dist_params(node), op.ndims_params, strict=True)
     ]
-    lengths: list[Any] = list(cut.known.shape(wanted.output)[:n_batch])
-    lengths[wanted.axis] = cut.batch_length
+    lengths = cut.lengths(cut.known.shape(wanted.output)[:n_batch], wanted.axis)
     size = pt.stack([pt.as_tensor(length, dtype="int64") for length in lengths])
     generator = random_generator_type(f"{ONE_BY_ONE}{id(node)}")
     return op.make_node(generator, size, *parameters).outputs[wanted.index]

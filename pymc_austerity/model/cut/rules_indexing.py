@@ -26,17 +26,14 @@ computed at the entries that a batch reads only."""
 @output_rows.register(Subtensor)
 def _subtensor(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``x[3:][i] == x[i + 3]``: slices of the rows are other rows of the input."""
-    operand = wanted.node.inputs[0]
-    indices = padded(indices_for(wanted.node), operand.type.ndim)
+    operand, indices = wanted.node.inputs[0], _indices(cut, wanted)
     remaining = [k for k, index in enumerate(indices) if isinstance(index, slice)]
     return _through_slice(cut, wanted, operand, indices, remaining[wanted.axis])
 
 
 def _advanced_subtensor(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``a[group][i] == a[group[i]]``: rows of the index, or rows of a slice beside it."""
-    operand = wanted.node.inputs[0]
-    indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
-    indices = padded(indices, operand.type.ndim)
+    operand, indices = wanted.node.inputs[0], _indices(cut, wanted)
     arrays = [k for k, index in enumerate(indices) if not isinstance(index, slice)]
     # Axes that arrays of indices leave stay together, or come first if a slice lies between them.
     adjacent = arrays == list(range(arrays[0], arrays[-1] + 1))
@@ -111,24 +108,20 @@ def _is_worth_following(cut: Cut, operand: Variable, k: int, index: Variable, ax
 
 
 # ------------------------------------------------------------------ indices
-def indices_for(node: Any) -> list[Any]:
-    """Indices of an operation: slices as slices, everything else as it is."""
-    indices = indices_of(node)
+def _indices(cut: Cut, wanted: Wanted) -> list[Any]:
+    """Indices, one for each axis: slices, and arrays of positions in the place of masks."""
+    indices = indices_of(wanted.node)
     if any(is_slice(index) and not isinstance(index, slice) for index in indices):
         raise CannotCut("a slice is computed by the model")
-    return indices
-
-
-def padded(indices: list[Any], ndim: int) -> list[Any]:
-    """Indices with a whole slice for every axis that is not mentioned."""
     if any(is_none(index) for index in indices):
         raise CannotCut("an index adds a new axis")
-    return indices + [slice(None)] * (ndim - len(indices))
+    indices = [entry for index in indices for entry in _without_masks(index, cut)]
+    return indices + [slice(None)] * (wanted.node.inputs[0].type.ndim - len(indices))
 
 
-def without_masks(index: Any, cut: Cut) -> list[Any]:
+def _without_masks(index: Any, cut: Cut) -> list[Any]:
     """Turn a mask into the positions it picks, one array per axis."""
-    if isinstance(index, slice) or is_none(index):
+    if isinstance(index, slice):
         return [index]
     index = pt.as_tensor(index)
     if index.dtype != "bool":
@@ -157,9 +150,7 @@ def rows_of_slice(index: slice, length: int, cut: Cut) -> NDArray | None:
 @output_rows.register(IncSubtensor)
 def _set_or_add(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Set or add to columns of every row, or to some of the rows."""
-    operand = wanted.node.inputs[0]
-    indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
-    indices = padded(indices, operand.type.ndim)
+    operand, indices = wanted.node.inputs[0], _indices(cut, wanted)
     own = indices[wanted.axis]
     length = cut.known.shape(operand)[wanted.axis]
     if isinstance(own, slice):

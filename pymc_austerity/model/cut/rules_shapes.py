@@ -55,8 +55,7 @@ def _alloc(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``alloc(x, n, k)[i] == alloc(x[i], k)``: as many copies as the batch has rows."""
     value = wanted.node.inputs[0]
     axis = wanted.axis - (wanted.ndim - value.type.ndim)
-    lengths: list[Any] = list(cut.known.shape(wanted.output))
-    lengths[wanted.axis] = cut.batch_length
+    lengths = cut.lengths(cut.known.shape(wanted.output), wanted.axis)
     return pt.alloc(cut.take_or_keep(value, axis, wanted.selection), *lengths)
 
 
@@ -71,9 +70,8 @@ def _reshape(op: Any, cut: Cut, wanted: Wanted) -> Variable:
         if length == after[wanted.axis] and (
             np.prod(before[:axis], dtype=int) == np.prod(after[: wanted.axis], dtype=int)
         ):
-            lengths: list[Any] = list(after)
-            lengths[wanted.axis] = cut.batch_length
-            return cut.take(operand, axis, wanted.selection).reshape(lengths)
+            rows = cut.take(operand, axis, wanted.selection)
+            return rows.reshape(cut.lengths(after, wanted.axis))
     for axis, length in enumerate(before):
         if (own := _group(after, wanted.axis, before, axis)) is not None and length > 1:
             return _split(cut, wanted, axis, own)
@@ -120,8 +118,8 @@ def _merged(cut: Cut, wanted: Wanted, group: range) -> Variable:
     """``x.reshape(n * k)[i * k + j] == x[i, j]`` where all rows read the same ``j``."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
-    rows = cut.selections.rows(wanted.selection)
-    places = np.unravel_index(rows, [before[a] for a in group])
+    chosen = cut.selections.rows(wanted.selection)
+    places = np.unravel_index(chosen, [before[a] for a in group])
     varying = [a for a, place in zip(group, places, strict=True) if np.ptp(place)] or [group.start]
     if len(varying) > 1:
         raise CannotCut(f"a reshape from {before} to {after} merges the rows with other axes")
@@ -132,9 +130,8 @@ def _merged(cut: Cut, wanted: Wanted, group: range) -> Variable:
         slice(None) if a not in group or a == varying[0] else int(places[a - group.start][0])
         for a in range(len(before))
     ]
-    lengths: list[Any] = list(after)
-    lengths[wanted.axis] = cut.batch_length
-    return cut.take(operand, varying[0], inner)[tuple(at)].reshape(lengths)
+    rows = cut.take(operand, varying[0], inner)[tuple(at)]
+    return rows.reshape(cut.lengths(after, wanted.axis))
 
 
 @output_rows.register(Repeat)

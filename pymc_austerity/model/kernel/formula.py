@@ -29,17 +29,10 @@ class _Table(str):
     definition: str
 
 
-def is_table(numbers: Sequence[Scalar], position: Scalar) -> bool:
-    """Whether rows should read an array of numbers: long, known, by data of the row."""
-    return (
-        len(numbers) >= _FEWEST
-        and position.sources == Dependence.DATA
-        and all(n.is_constant and math.isfinite(n.value) for n in numbers)
-    )
+def looked_up(numbers: Sequence[Scalar], position: Scalar, kind: Kind) -> Scalar | None:
+    r"""The number at a position, from the end if it is negative, as rows read it from an array.
 
-
-def looked_up(numbers: Sequence[Scalar], position: Scalar, kind: Kind) -> Scalar:
-    r"""The number at a position, from the end if it is negative.
+    None unless the numbers are many and known, and the position is data of the row.
 
     Examples
     --------
@@ -49,6 +42,9 @@ def looked_up(numbers: Sequence[Scalar], position: Scalar, kind: Kind) -> Scalar
     >>> found.name, definitions([found.arguments[0]])[-13:]
     ('Lookup', '18.0, 19.0])\n')
     """
+    are_known = all(n.is_constant and math.isfinite(n.value) for n in numbers)
+    if len(numbers) < _FEWEST or position.sources != Dependence.DATA or not are_known:
+        return None
     values = [{"f": float, "i": int, "b": bool}[kind](n.value) for n in numbers]
     table = _Table(f"table_{blake2b(repr(values).encode(), digest_size=8).hexdigest()}")
     table.definition = f"{table} = np.array({values})\n"
@@ -235,13 +231,12 @@ def _chosen(arguments: list[Scalar], kind: Kind) -> Scalar:
         return yes
     if condition.is_constant:
         return yes if condition.value else no
-    is_same = yes.name == no.name and yes.arguments and len(yes.arguments) == len(no.arguments)
-    if is_same and all(a.kind == b.kind for a, b in zip(yes.arguments, no.arguments, strict=True)):
-        differ = [a is not b for a, b in zip(yes.arguments, no.arguments, strict=True)]
-        if sum(differ) == 1 and yes.name != "Switch":
-            pairs = zip(yes.arguments, no.arguments, strict=True)
-            inner = [a if a is b else _chosen([condition, a, b], a.kind) for a, b in pairs]
-            return operation(yes.name, inner, kind)
+    pairs = list(zip(yes.arguments, no.arguments, strict=False))
+    is_same = yes.name == no.name != "Switch" and len(yes.arguments) == len(no.arguments)
+    is_same = is_same and all(a.kind == b.kind for a, b in pairs)
+    if is_same and sum(a is not b for a, b in pairs) == 1:
+        inner = [a if a is b else _chosen([condition, a, b], a.kind) for a, b in pairs]
+        return operation(yes.name, inner, kind)
     return operation("Switch", [condition, yes, no], kind)
 
 
@@ -306,7 +301,7 @@ def derivatives(root: Scalar, places: Sequence[Scalar]) -> list[Scalar]:
     return [_sum(sums.get(place, [_ZERO])) for place in places]
 
 
-def along(
+def derivatives_along(
     root: Scalar, places: Sequence[Scalar], directions: Sequence[Scalar]
 ) -> tuple[Scalar, list[Scalar]]:
     """Derivative of a formula along a direction, and the derivatives of that.
@@ -322,7 +317,7 @@ def along(
     --------
     >>> from pymc_austerity.model.kernel.scalar import given
     >>> x, d = given("x", "f", 4), given("d", "f", 4)
-    >>> slope, (curvature,) = along(_do("Sqr", x), [x], [d])
+    >>> slope, (curvature,) = derivatives_along(_do("Sqr", x), [x], [d])
     >>> curvature is _do("Mul", d, 2.0)
     True
     """
@@ -352,14 +347,10 @@ def stripped(scalar: Scalar) -> Scalar:
         is_infinite = scalar.is_constant and abs(scalar.value) == float("inf")
         return scalar if is_infinite else constant(0.0)
     arguments = scalar.arguments
-    if scalar.name == "Add":
-        return apply("Add", [stripped(a) for a in arguments], "f")
-    if scalar.name == "Sub":
-        return apply("Sub", [stripped(a) for a in arguments], "f")
-    if scalar.name == "Neg":
-        return apply("Neg", [stripped(arguments[0])], "f")
-    if scalar.name == "Mul":
-        return _without_terms_of_a_factor(scalar)
+    if scalar.name in ("Add", "Sub", "Neg"):
+        return apply(scalar.name, [stripped(a) for a in arguments], "f")
+    if scalar.name == "Mul" and sum(not _is_data(a) for a in arguments) == 1:
+        return apply("Mul", [a if _is_data(a) else stripped(a) for a in arguments], "f")
     if scalar.name == "Switch":
         return _without_terms_of_branches(*arguments)
     return scalar
@@ -367,14 +358,6 @@ def stripped(scalar: Scalar) -> Scalar:
 
 def _is_data(scalar: Scalar) -> bool:
     return scalar.sources in (Dependence.NOTHING, Dependence.DATA)
-
-
-def _without_terms_of_a_factor(product: Scalar) -> Scalar:
-    """A constant times a sum."""
-    varying = [a for a in product.arguments if not _is_data(a)]
-    if len(varying) != 1:
-        return product
-    return apply("Mul", [stripped(a) if a is varying[0] else a for a in product.arguments], "f")
 
 
 def _without_terms_of_branches(condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:

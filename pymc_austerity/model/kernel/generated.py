@@ -142,9 +142,12 @@ class Generated:
     by_address : tuple of (str, int, numba type)
         Of the function that is called by its address: name, number of arguments, and what it
         returns.
+    by_arrays : str
+        Name of the function that is called with arrays.
     """
 
     by_address: ClassVar[tuple[str, int, Any]]
+    by_arrays: ClassVar[str]
     source: str
 
     @property
@@ -157,6 +160,10 @@ class Generated:
         name, n_arguments, result = self.by_address
         function = getattr(module_of(self.source), name)
         return compiled_function(function, n_arguments, result)
+
+    @cached_property
+    def _function(self) -> Any:
+        return getattr(module_of(self.source), self.by_arrays)
 
     def on_arrays(self, *arrays: NDArray) -> Any:
         """Result of the function at `address`, from the addresses of arrays."""

@@ -9,12 +9,18 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel.formula import along, apply, indented, module_with, stripped
-from pymc_austerity.model.kernel.generated import Generated, module_of
+from pymc_austerity.model.kernel.formula import (
+    apply,
+    derivatives_along,
+    indented,
+    module_with,
+    stripped,
+)
+from pymc_austerity.model.kernel.generated import Generated
 from pymc_austerity.model.kernel.row_formula import (
+    DotProduct,
     Line,
     Lookup,
-    Product,
     RowFormula,
     row_formula_of,
 )
@@ -136,7 +142,8 @@ def source_of(
         before += _common(layout.lines, expanded, {"fixed": points["fixed"]})
         module = _EXPANSION.format(**_function(expanded))
         data += expanded.data
-    row = statements([*data, *_of_lines(layout.lines)], rows)
+    parts = [part for line in layout.lines for part in line.parts]
+    row = statements([*data, *parts], rows)
     row += _etas(layout.lines, rows, list(points))
     value = [
         " - ".join(_called("log_density", formula, points[w], rows, w) for w in ("new", "old"))
@@ -156,8 +163,8 @@ def source_of(
         row=indented(2, row),
         value="(\n            " + "\n            - ".join(value) + "\n        )",
     )
-    roots = [layout.root, *_of_lines(layout.lines)]
-    return module_with("Row differences of a log-likelihood", roots, functions, None)
+    title = "Row differences of a log-likelihood"
+    return module_with(title, [layout.root, *parts], functions, None)
 
 
 def _function(formula: _Formula) -> dict[str, str]:
@@ -179,7 +186,7 @@ def _expansion(layout: RowFormula, order: int) -> Scalar:
         [given(f"{name}_{a}", "f", Dependence.PREDICTOR) for a in range(k)]
         for name in ("step", "middle")
     )
-    slope, curvatures = along(layout.root, layout.etas, steps)
+    slope, curvatures = derivatives_along(layout.root, layout.etas, steps)
     if order == 1:
         return slope
     products = [apply("Mul", [c, m], "f") for c, m in zip(curvatures, middles, strict=True)]
@@ -210,16 +217,6 @@ def _split(root: Scalar) -> _Formula:
         [s for s in outside if s.sources == Dependence.POINT],
         [s for s in outside if s.sources == Dependence.DATA],
     )
-
-
-def _of_lines(lines: Sequence[Line]) -> list[Scalar]:
-    """What rows compute for the predictors."""
-    found = []
-    for line in lines:
-        found.append(line.offset)
-        for term in line.terms:
-            found += [term.coefficient, term.index] if isinstance(term, Lookup) else []
-    return found
 
 
 def _starts(lines: Sequence[Line]) -> list[str]:
@@ -262,7 +259,7 @@ def _etas(lines: Sequence[Line], names: Names, points: list[str]) -> list[str]:
         code.append(f"{' = '.join(f'{w}_{k}' for w in points)} = {names.of(line.offset)}")
         for n, term in enumerate(line.terms):
             start = f"start_{k}_{n}"
-            if isinstance(term, Product):
+            if isinstance(term, DotProduct):
                 leaf, position = f"leaf_{term.leaf}", f"{start} + np.uint64(j)"
                 if term.columns is not None:
                     position = f"{start} + np.uint64(leaf_{term.columns}[i, j])"
@@ -344,6 +341,7 @@ class Kernel(Generated):
     """
 
     by_address: ClassVar = ("differences_at", 7, numba.void)
+    by_arrays: ClassVar = "differences"
     order: int
     n_predictors: int
     types: tuple[tuple[str, int], ...]
@@ -397,7 +395,7 @@ class Kernel(Generated):
 
     @cached_property
     def _function(self) -> Any:
-        function = module_of(self.source).differences
+        function = super()._function
         points, positions, out = [("float64", 1)] * 2, [("uint64", 1)] * 2, ("float64", 1)
         types = [*points, *positions, out, *self.types]
         types += [("float64", 2)] * (self.n_constants > 0)

@@ -16,7 +16,7 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     stabilized,
 )
-from pymc_austerity.model.cut.known import is_cast
+from pymc_austerity.model.cut.known import behind, is_cast
 from pymc_austerity.model.kernel.cells import Cells, filled, kind_of, unrolled
 from pymc_austerity.model.kernel.formula import apply, cast
 from pymc_austerity.model.kernel.scalar import Dependence, Scalar, constant, given
@@ -35,7 +35,7 @@ def prepared(function: Variable) -> Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class DotProduct:
     """A sum of products of a leaf's columns with entries of the point.
 
     Attributes
@@ -74,7 +74,7 @@ class Lookup:
     entries: NDArray[np.int64]
 
 
-Reads: TypeAlias = Product | Lookup
+Reads: TypeAlias = DotProduct | Lookup
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Line:
 
     Attributes
     ----------
-    terms : tuple of Product or Lookup
+    terms : tuple of DotProduct or Lookup
         What it is the sum of.
     offset : Scalar
         Of the row.
@@ -93,14 +93,21 @@ class Line:
     offset: Scalar
 
     @property
+    def parts(self) -> list[Scalar]:
+        """What a row computes for it, but for products with columns."""
+        lookups = [term for term in self.terms if isinstance(term, Lookup)]
+        return [self.offset, *(x for term in lookups for x in (term.coefficient, term.index))]
+
+    @property
     def is_common(self) -> bool:
         """Whether it is the same for all rows."""
-        parts = [self.offset]
-        for term in self.terms:
-            if not isinstance(term, Lookup):
-                return False
-            parts += [term.coefficient, term.index]
-        return all(part.is_constant for part in parts)
+        has_columns = any(isinstance(term, DotProduct) for term in self.terms)
+        return not has_columns and all(part.is_constant for part in self.parts)
+
+    def eta(self, number: int) -> Scalar:
+        """The predictor as the formula names it."""
+        source = Dependence.POINT if self.is_common else Dependence.PREDICTOR
+        return given(f"eta_{number}", "f", source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +128,7 @@ class RowFormula:
     @property
     def etas(self) -> list[Scalar]:
         """The predictors as the formula names them."""
-        sources = [Dependence.POINT if x.is_common else Dependence.PREDICTOR for x in self.lines]
-        return [given(f"eta_{k}", "f", source) for k, source in enumerate(sources)]
+        return [line.eta(k) for k, line in enumerate(self.lines)]
 
 
 def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
@@ -167,8 +173,8 @@ def _formula(structure: RowStructure, function: Variable) -> RowFormula:
     lines = tuple(_line(p, leaves) for p in structure.predictors)
     inputs = leaves.cells([function])
     for k, (eta, line) in enumerate(zip(structure.etas, lines, strict=True)):
-        source = Dependence.POINT if line.is_common else Dependence.PREDICTOR
-        inputs[eta] = _cells(given(f"eta_{k}", "f", source), eta.type.ndim)
+        ndim = eta.type.ndim
+        inputs[eta] = Cells(filled((1,) * ndim, [line.eta(k)]), 0 if ndim else None)
     (root,) = unrolled([function], inputs)
     return RowFormula(lines, cast(root.only, "f"))
 
@@ -193,15 +199,11 @@ class _Leaves:
         """Entries of one row of a graph of leaves."""
         return unrolled([graph], self.cells([graph]))[0]
 
-    def scalar(self, graph: Variable | None) -> Scalar:
-        """The one entry of a row of a graph of leaves; 1 for None."""
-        return constant(1.0) if graph is None else self.of(graph).only
-
 
 def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     offset = constant(0.0)
     if predictor.offset is not None:
-        offset = cast(leaves.scalar(predictor.offset), "f")
+        offset = cast(leaves.of(predictor.offset).only, "f")
     terms = [read for term in predictor.terms for read in _reads(term, leaves)]
     return Line(tuple(terms), offset)
 
@@ -210,10 +212,10 @@ def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
     """Leaves times entries, or entry by entry where data or columns are computed."""
     data, columns = term.data, term.columns
     if term.is_matrix:
-        data = _without_casts(data)
+        data = behind(data, lambda v: is_cast(v) and v.type.dtype.startswith("float"))
         if data in leaves.numbers and (columns is None or columns in leaves.numbers):
             number = None if columns is None else leaves.numbers[columns]
-            return [Product(leaves.numbers[data], number, term.entries, float(term.scale))]
+            return [DotProduct(leaves.numbers[data], number, term.entries, float(term.scale))]
     values = [constant(1.0)] if data is None else leaves.of(data).scalars.ravel()
     scale = constant(float(term.scale))
     factors = [apply("Mul", [value, scale], "f") for value in values]
@@ -222,14 +224,3 @@ def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
         return [Lookup(factor, constant(0), np.array([entry])) for factor, entry in pairs]
     places = [cast(column, "i") for column in leaves.of(columns).scalars.ravel()]
     return [Lookup(f, place, term.entries) for f, place in zip(factors, places, strict=True)]
-
-
-def _without_casts(variable: Variable) -> Variable:
-    """What is cast to real numbers."""
-    while is_cast(variable) and variable.type.dtype.startswith("float"):
-        variable = variable.owner.inputs[0]
-    return variable
-
-
-def _cells(entry: Scalar, ndim: int) -> Cells:
-    return Cells(filled((1,) * ndim, [entry]), 0 if ndim else None)

@@ -14,8 +14,15 @@ from pymc_austerity._pymc import (
     indices_of,
     is_none,
 )
-from pymc_austerity.model.kernel.cells import Cells, Known, cells_of, filled, kind_of, one_axis
-from pymc_austerity.model.kernel.formula import apply, cast, is_table, looked_up
+from pymc_austerity.model.kernel.cells import (
+    Cells,
+    LayoutCells,
+    cells_of,
+    filled,
+    kind_of,
+    one_axis,
+)
+from pymc_austerity.model.kernel.formula import apply, cast, looked_up
 from pymc_austerity.model.kernel.scalar import Dependence, Kind, NoKernelError, Scalar, constant
 from pymc_austerity.model.rearranging import (
     FEW,
@@ -24,6 +31,7 @@ from pymc_austerity.model.rearranging import (
     OF_ONE,
     OF_TWO,
     moved_inputs,
+    on_axis,
     run_on_numbers,
 )
 
@@ -51,7 +59,7 @@ class _Numbers:
         for each in self.cells:
             numbers = start + np.arange(each.scalars.size).reshape(each.scalars.shape)
             if each.row_axis is not None:
-                rows = along(np.arange(n_rows), each.row_axis, each.ndim)
+                rows = on_axis(np.arange(n_rows), each.row_axis, each.ndim)
                 numbers = numbers + len(self.scalars) * rows
             found.append(numbers)
             start += each.scalars.size
@@ -66,7 +74,7 @@ class _Numbers:
             A row reads another one, and not all rows are alike.
         """
         row, cell = np.divmod(numbers, max(len(self.scalars), 1))
-        own = -1 if axis is None else along(np.arange(cell.shape[axis]), axis, cell.ndim)
+        own = -1 if axis is None else on_axis(np.arange(cell.shape[axis]), axis, cell.ndim)
         if not ((row == own) | self._is_alike[cell]).all():
             raise NoKernelError("rows are picked out of the rows")
         return cell
@@ -82,11 +90,6 @@ class _Numbers:
         if (cell != first).any():
             raise NoKernelError("rows differ in what they read")
         return first, axis
-
-
-def along(values: NDArray, axis: int, ndim: int) -> NDArray:
-    """A vector along one of the axes of an array."""
-    return values.reshape([-1 if k == axis else 1 for k in range(ndim)])
 
 
 def _run(
@@ -106,7 +109,7 @@ def _run(
 def _chosen_by_row(node: Any, operands: Sequence[Cells]) -> list[int]:
     """Positions of inputs that choose entries and are not the same for all rows."""
     moved = moved_inputs(node)
-    return [k for k, c in enumerate(operands) if k not in moved and not isinstance(c, Known)]
+    return [k for k, c in enumerate(operands) if k not in moved and not isinstance(c, LayoutCells)]
 
 
 def _rearranged(op: Any, node: Any, operands: list[Cells]) -> Cells:
@@ -178,7 +181,7 @@ def _picked_by_row(
             (numbers,) = index.arrays(n_rows)
             shape = list(operand.shape(n_rows))
             shape[axes[which]] = int(numbers.max(initial=0)) + 1
-            every = along(np.arange(shape[axes[which]]), axes[which], operand.ndim)
+            every = on_axis(np.arange(shape[axes[which]]), axes[which], operand.ndim)
             zeros = {k: np.zeros(operands[k].shape(n_rows), dtype=int) for k in chosen}
             replaced = zeros | {0: np.broadcast_to(every, shape), which: numbers}
             return _run(node, operands, replaced, n_rows)
@@ -192,7 +195,7 @@ def _picked_by_row(
     levels = np.unravel_index(np.arange(prod(lengths)), lengths)  # a row for each combination
     replaced = {0: moved.arrays(levels[0].size)[0]}
     for k, level in zip(chosen, levels, strict=True):
-        column = along(level, operands[k].row_axis or 0, operands[k].ndim)
+        column = on_axis(level, operands[k].row_axis or 0, operands[k].ndim)
         replaced[k] = np.broadcast_to(column, operands[k].shape(level.size))
     table = moved.read(_run(node, operands, replaced, levels[0].size), axis)
     table = np.moveaxis(table, axis, 0).reshape(*lengths, -1)
@@ -222,8 +225,8 @@ def _picked(table: NDArray[Any], positions: list[Scalar], kind: Kind) -> Scalar:
     """Entry at computed positions: of an array of known numbers, or by a chain of comparisons."""
     position, *others = positions
     options = [_picked(rest, others, kind) for rest in table] if others else list(table)
-    if is_table(options, position):
-        return looked_up(options, position, kind)
+    if (found := looked_up(options, position, kind)) is not None:
+        return found
     result = options[-1]
     for k in range(len(options) - 2, -1, -1):
         hits = [apply("EQ", [position, constant(n)], "b") for n in (k, k - len(options))]

@@ -77,11 +77,9 @@ def constant(value: Any) -> Scalar:
     >>> constant(1.5) is constant(1.5)
     True
     """
-    if isinstance(value, bool):
-        return _interned("constant", (), "b", value, Dependence.NOTHING)
-    if isinstance(value, int):
-        return _interned("constant", (), "i", value, Dependence.NOTHING)
-    return _interned("constant", (), "f", float(value), Dependence.NOTHING)
+    kind: Kind = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f"
+    number = float(value) if kind == "f" else value
+    return _interned("constant", (), kind, number, Dependence.NOTHING)
 
 
 def given(code: str, kind: Kind, source: int) -> Scalar:
@@ -131,7 +129,7 @@ def largest_parts(roots: Sequence[Scalar], is_part: Callable[[Scalar], bool]) ->
     return [scalar for scalar in dict.fromkeys([*used, *roots]) if is_part(scalar)]
 
 
-def computed_from(roots: Sequence[Scalar], source: int) -> list[Scalar]:
+def parts_from(roots: Sequence[Scalar], source: int) -> list[Scalar]:
     """The largest parts that depend on one source alone, and have to be computed."""
     parts = largest_parts(roots, lambda scalar: scalar.sources == source)
     return [scalar for scalar in parts if scalar.name != "given"]
@@ -212,7 +210,8 @@ def statements(roots: Sequence[Scalar], names: Names) -> list[str]:
     """
     lines = []
     lazy = _worth_a_branch(roots, names)
-    for scalar in _in_order(roots, names, lazy):
+    anyway = _unconditional(roots, names, lazy)  # before branches, which use it
+    for scalar in [s for s in subterms(roots, names.has) if s in anyway]:
         name = names.new()
         if scalar in lazy:
             lines += _branches(scalar, name, names)
@@ -269,12 +268,3 @@ def _unconditional(roots: Iterable[Scalar], names: Names, lazy: set[Scalar]) -> 
         else:
             stack.extend(scalar.arguments)
     return found
-
-
-def _in_order(roots: Sequence[Scalar], names: Names, lazy: set[Scalar]) -> list[Scalar]:
-    """What is computed whatever the conditions are, arguments first.
-
-    Branches use what is computed anyway, so it comes before them.
-    """
-    anyway = _unconditional(roots, names, lazy)
-    return [s for s in subterms(roots, names.has) if s in anyway]

@@ -1,6 +1,6 @@
 """Blocks of parameters: of single levels of a factor, of all rows, of none."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,12 +9,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.predictors.structure import (
-    PointMap,
-    RowStructure,
-    Term,
-    data_reader,
-)
+from pymc_austerity.model.predictors.structure import PointMap, RowStructure, Term, data_reader
 from pymc_austerity.model.row_likelihood import ModelAt
 
 _NOBODY, _SHARED = -1, -2
@@ -101,11 +96,11 @@ def find_blocks(
     compares every pair of levels with as many gradients as the largest number has digits.
     """
     layout, start = PointMap.of(at.variables, at.point), at.raveled.astype(structure.dtype)
-    terms = [_with_entries_once(term) for term in _terms(structure)]
-    indices = _Indices(terms, structure, at.likelihood.model)
-    owner, level, sizes = _owners(terms, indices, structure.size)
+    terms = [_with_entries_once(term) for p in structure.predictors for term in p.terms]
+    distinct, numbers = _indices(terms, structure, at.likelihood.model)
+    owner, level, sizes = _owners(terms, numbers, structure.size)
     factors = []
-    for number, (index, levels) in enumerate(indices.distinct):
+    for number, (index, levels) in enumerate(distinct):
         entries = _by_level(owner == number, level, sizes[number])
         if entries is None or _are_coupled(entries, gradient, start):
             owner[owner == number] = _SHARED
@@ -118,41 +113,26 @@ def find_blocks(
     return Blocks(tuple(factors), common, untouched, names)
 
 
-class _Indices:
-    """The levels of the rows for every index, where equal ones are one.
+def _indices(
+    terms: Sequence[Term], structure: RowStructure, model: pm.Model
+) -> tuple[list[tuple[Variable, NDArray[np.int64]]], dict[Variable, int]]:
+    """Different indices with the levels of the rows, and for each graph which one it is.
 
-    Attributes
-    ----------
-    distinct : list of (variable, int array of shape (n_rows,))
-        Graphs of data, and their values; without values where the rows are not in memory.
+    Without levels, and all different, where the rows are not in memory.
     """
-
-    def __init__(self, terms: Sequence[Term], structure: RowStructure, model: pm.Model) -> None:
-        graphs = list(dict.fromkeys(term.columns for term in terms if term.is_choice))
-        read = data_reader(graphs, structure, model)
-        values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
-        is_known = all(leaf.recipe is None for leaf in structure.leaves)
-        self.distinct: list[tuple[Variable, NDArray[np.int64]]] = []
-        self._numbers: dict[Variable, int] = {}
-        for graph in graphs:
-            levels = np.asarray(values[graph] if is_known else [], dtype=np.int64)
-            equal = (
-                n
-                for n, (_, known) in enumerate(self.distinct)
-                if is_known and (known == levels).all()
-            )
-            self._numbers[graph] = next(equal, len(self.distinct))
-            if self._numbers[graph] == len(self.distinct):
-                self.distinct.append((graph, levels))
-
-    def number(self, graph: Variable) -> int:
-        """Position of the values of a graph in `distinct`."""
-        return self._numbers[graph]
-
-
-def _terms(structure: RowStructure) -> Iterator[Term]:
-    for predictor in structure.predictors:
-        yield from predictor.terms
+    graphs = list(dict.fromkeys(term.columns for term in terms if term.is_choice))
+    read = data_reader(graphs, structure, model)
+    values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
+    is_known = all(leaf.recipe is None for leaf in structure.leaves)
+    distinct: list[tuple[Variable, NDArray[np.int64]]] = []
+    numbers: dict[Variable, int] = {}
+    for graph in graphs:
+        levels = np.asarray(values[graph] if is_known else [], dtype=np.int64)
+        equal = (n for n, (_, own) in enumerate(distinct) if is_known and (own == levels).all())
+        numbers[graph] = next(equal, len(distinct))
+        if numbers[graph] == len(distinct):
+            distinct.append((graph, levels))
+    return distinct, numbers
 
 
 def _with_entries_once(term: Term) -> Term:
@@ -167,20 +147,20 @@ def _with_entries_once(term: Term) -> Term:
 
 
 def _owners(
-    terms: Sequence[Term], indices: _Indices, size: int
+    terms: Sequence[Term], numbers: Mapping[Variable, int], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """For every entry the number of its index, or its other reader, and its level.
 
     And for every index the number of its levels.
     """
-    sizes = np.zeros(len(indices.distinct), dtype=np.int64)
+    sizes = np.zeros(max(numbers.values(), default=-1) + 1, dtype=np.int64)
     owner = np.full(size, _NOBODY)
     level = np.zeros(size, dtype=np.int64)
     for term in terms:
         if not term.is_choice:
             owner[term.entries] = _SHARED
             continue
-        number, levels = indices.number(term.columns), np.arange(term.entries.size)
+        number, levels = numbers[term.columns], np.arange(term.entries.size)
         sizes[number] = max(sizes[number], term.entries.size)
         fits = (owner[term.entries] == number) & (level[term.entries] == levels)
         fits |= owner[term.entries] == _NOBODY

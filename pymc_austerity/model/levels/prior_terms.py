@@ -2,27 +2,126 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Variable, ancestors, grad, stabilized
+from pymc_austerity._pymc import SharedVariable, Variable, ancestors, grad, stabilized
 from pymc_austerity.model.compiling import compiled, evaluated
-from pymc_austerity.model.levels.level_rows import (
-    LevelsAsRows,
-    NotByLevelError,
-    levels_as_rows,
-)
+from pymc_austerity.model.cut import CannotCut, Known, static_data
+from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
+from pymc_austerity.model.kernel.row_loops import RowDerivatives, row_derivatives_of
+from pymc_austerity.model.predictors.find import find_predictors
+from pymc_austerity.model.predictors.structure import Design, PointMap, design_function
+from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
+from pymc_austerity.model.split import cut_terms, sum_over_others
+from pymc_austerity.model.verify import finite_nearby
 
 _SMALL_STEP = 1e-4
 """Of differences of gradients."""
 
 _TINY = 1e-300
-_POINTS, _JITTER, _RETRIES = 2, 0.5, 6
-"""Points besides the start at which levels are looked at, how far from it, and attempts at each."""
+_POINTS = 2
+"""Points besides the start at which levels are looked at."""
+
+
+class NotByLevelError(ValueError):
+    """A term of the row-free part is not a sum over levels; the message names the variables."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelsAsRows:
+    r"""Terms of levels as rows are written: :math:`f_g(\eta_g)`, with :math:`\eta_g = A_g \theta`.
+
+    Attributes
+    ----------
+    block : tuple of arrays
+        Data of the levels.
+    designs : sequence of Design
+        Of the predictors.
+    function : RowDerivatives
+        Terms with their derivatives, from those by the r predictors that read entries of levels.
+    multipliers : float array, shape (r, G, q)
+        Multipliers of the entries of each level in these.
+    given : int array
+        Other entries that the terms read.
+    kernel : Kernel or str
+        Differences of the terms as a compiled loop, or why there is none.
+    """
+
+    block: tuple[NDArray, ...]
+    designs: Sequence[Design]
+    function: RowDerivatives
+    multipliers: NDArray[np.float64]
+    given: NDArray[np.int64]
+    kernel: Kernel | str
+
+    def terms(self, point: NDArray) -> NDArray[np.float64]:
+        """From a raveled point to the terms, shape (G,), nats."""
+        return self._at(point)[0]
+
+    def derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Gradients, shape (G, q), and Hessians, shape (G, q, q), by the entries of each level."""
+        _, gradients, hessians = self._at(point)
+        return gradients, hessians
+
+    @property
+    def address(self) -> int:
+        """Of all three in compiled code, a function of three addresses.
+
+        Those of a point, of what it fills in (terms, gradients and Hessians, one after the other),
+        and of `table`.
+        """
+        return self.function.address
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """Shapes and addresses of the arrays that the function at `address` reads."""
+        numbers = [*self.multipliers.shape[1:]]
+        numbers += [array.ctypes.data for array in (*self._predictors, self.multipliers)]
+        for array in self.block:
+            numbers += [array.ctypes.data, *array.shape]
+        return np.array(numbers, dtype=np.int64)
+
+    def difference(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the sum of the terms between two points, nats."""
+        assert isinstance(self.kernel, Kernel)
+        return float(self.kernel(proposed, current, *self.block).sum())
+
+    def _at(self, point: NDArray) -> tuple[NDArray[np.float64], ...]:
+        _, n_levels, q = self.multipliers.shape
+        out = np.empty(n_levels * (1 + q + q * q))
+        exact = np.ascontiguousarray(point, dtype=np.float64)
+        self.function.on_arrays(exact, out, self.table)
+        gradients, hessians = out[n_levels : n_levels * (1 + q)], out[n_levels * (1 + q) :]
+        return out[:n_levels], gradients.reshape(-1, q), hessians.reshape(-1, q, q)
+
+    @cached_property
+    def _predictors(self) -> tuple[NDArray, ...]:
+        """Terms of all predictors, the k of all levels one after the other.
+
+        Where the terms of each begin, shape (k G + 1,); the entries and coefficients of all terms;
+        and offsets, shape (k G,).
+        """
+        pairs = [design.spelled_out() for design in self.designs]
+        counts = np.concatenate([np.full(len(data), data.shape[1]) for _, data in pairs])
+        own = (0.0 if design.offset is None else design.offset for design in self.designs)
+        offsets = [np.broadcast_to(offset, self.multipliers.shape[1]) for offset in own]
+        return (
+            np.cumsum(np.concatenate([[0], counts]), dtype=np.int64),
+            np.concatenate([entries.ravel() for entries, _ in pairs]),
+            np.concatenate([data.ravel() for _, data in pairs]),
+            np.concatenate(offsets, dtype=np.float64),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {name: value for name, value in self.__dict__.items() if name != "table"}
 
 
 class LevelTerms(NamedTuple):
@@ -73,16 +172,6 @@ class PartialDerivatives(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _First:
-    """First result of a function that returns a list."""
-
-    function: Callable[..., list]
-
-    def __call__(self, point: NDArray) -> Any:
-        return self.function(point)[0]
-
-
-@dataclass(frozen=True)
 class _ByLevel:
     """Gradients, and Hessians by differences of gradients.
 
@@ -90,17 +179,17 @@ class _ByLevel:
     for quadratic functions; what proposals make of others need not be exact.
     """
 
-    slope: Callable[..., list]
+    slope: Callable[..., NDArray]
     entries: NDArray[np.int64]
     step: float
 
     def __call__(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        gradients = self.slope(point)[0]
+        gradients = self.slope(point)
         columns = []
         for own in self.entries.T:
             there = point.copy()
             there[own] += self.step
-            columns.append((self.slope(there)[0] - gradients) / self.step)
+            columns.append((self.slope(there) - gradients) / self.step)
         hessians = np.stack(columns, axis=2)
         return gradients, 0.5 * (hessians + hessians.swapaxes(1, 2))
 
@@ -127,20 +216,20 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
     terms, theta = at.joined(*sources)
     values = _made(likelihood, theta, terms)
     axes = _axes(values, entries, start)
-    as_rows = levels_as_rows(at, sources, axes, entries)
+    as_rows = _levels_as_rows(at, sources, axes, entries)
     if as_rows is not None:
         _verify(as_rows, values, axes, entries, start)
         its = (as_rows.terms, as_rows.derivatives)
         is_quadratic = _is_quadratic(*its, entries, start)
         return LevelTerms(*its, as_rows.given, is_quadratic, sources, as_rows)
-    total = sum(term.sum(axis=_others(term, axis)) for term, axis in zip(terms, axes, strict=True))
+    total = sum(sum_over_others(term, axis) for term, axis in zip(terms, axes, strict=True))
     slope = grad(stabilized(total.sum()), theta, disconnected_inputs="ignore")
-    of_levels = _First(_made(likelihood, theta, [total]))
-    own = compiled(likelihood.model, [theta], [slope[entries].astype("float64")], None)
+    of_levels = _made(likelihood, theta, total)
+    own = compiled(likelihood.model, [theta], slope[entries].astype("float64"), None)
     derivatives = _ByLevel(own, entries, 1.0)
     is_quadratic = _is_quadratic(of_levels, derivatives, entries, start)
     if not is_quadratic:  # evaluated at every step
-        of_levels = _First(compiled(likelihood.model, [theta], [total.astype("float64")], None))
+        of_levels = compiled(likelihood.model, [theta], total.astype("float64"), None)
         derivatives = _ByLevel(own, entries, _SMALL_STEP)
     given = _given(at, sources, entries)
     return LevelTerms(of_levels, derivatives, given, is_quadratic, sources)
@@ -178,17 +267,17 @@ def partial_row_free(at: ModelAt, entries: NDArray[np.int64]) -> PartialDerivati
     terms, theta = at.joined(*sources)
     value = stabilized(sum(term.sum() for term in terms))
     slope = grad(value, theta, disconnected_inputs="ignore")
-    every = _made(at.likelihood, theta, [slope])
+    every = _made(at.likelihood, theta, slope)
 
     def hessian(point: NDArray) -> NDArray[np.float64]:
         rows = np.empty((entries.size, point.size))
         for number, entry in enumerate(entries):
             step = np.zeros_like(point)
             step[entry] = _SMALL_STEP
-            rows[number] = (every(point + step)[0] - every(point - step)[0]) / (2.0 * _SMALL_STEP)
+            rows[number] = (every(point + step) - every(point - step)) / (2.0 * _SMALL_STEP)
         return rows
 
-    gradient = _First(_made(at.likelihood, theta, [slope[entries]]))
+    gradient = _made(at.likelihood, theta, slope[entries])
     return PartialDerivatives(gradient, hessian, _given(at, sources, entries))
 
 
@@ -200,19 +289,14 @@ def _sources(at: ModelAt, entries: NDArray[np.int64]) -> tuple[Variable, ...]:
 
 def _variables_with(at: ModelAt, entries: NDArray[np.int64]) -> set[Variable]:
     """Those that have some of the entries."""
-    ends = np.cumsum([np.size(at.point[str(v.name)]) for v in at.variables])
-    places = np.unique(np.searchsorted(ends, entries.ravel(), side="right"))
-    return {at.variables[k] for k in places}
+    numbers = PointMap.of(at.variables, at.point).numbers(entries.ravel())
+    return {at.variables[k] for k in numbers}
 
 
-def _made(likelihood: RowLikelihood, theta: Variable, outputs: list) -> Callable[..., list]:
-    exact = [output.astype("float64") for output in outputs]
-    model = likelihood.model
-    return evaluated(model, [theta], exact)
-
-
-def _others(term: Variable, axis: int) -> list[int]:
-    return [k for k in range(term.type.ndim) if k != axis]
+def _made(likelihood: RowLikelihood, theta: Variable, outputs: Any) -> Callable[..., Any]:
+    is_list = isinstance(outputs, list)
+    exact = [o.astype("float64") for o in outputs] if is_list else outputs.astype("float64")
+    return evaluated(likelihood.model, [theta], exact)
 
 
 def _axes(values: Callable[..., list], entries: NDArray[np.int64], start: NDArray) -> list[int]:
@@ -220,7 +304,8 @@ def _axes(values: Callable[..., list], entries: NDArray[np.int64], start: NDArra
     n_levels, rng = len(entries), np.random.default_rng(0)
     shapes = [np.shape(value) for value in values(start)]
     fitting = [[k for k, length in enumerate(shape) if length == n_levels] for shape in shapes]
-    for here in (start, *(_finite_nearby(values, start, rng) for _ in range(_POINTS))):
+    nearby = (finite_nearby(lambda x: values(*x), [start], rng)[0] for _ in range(_POINTS))
+    for here in (start, *nearby):
         before = values(here)
         for is_moved in _halves(n_levels):
             there = here.copy()
@@ -242,19 +327,6 @@ def _halves(n_levels: int) -> Iterator[NDArray[np.bool_]]:
         has_it = (every >> digit) & 1 == 1
         yield has_it
         yield ~has_it
-
-
-def _finite_nearby(
-    values: Callable[..., list], start: NDArray, rng: np.random.Generator
-) -> NDArray:
-    """A point without special values, such as a coefficient of zero."""
-    scale = _JITTER
-    for _ in range(_RETRIES):
-        here = start + rng.uniform(-scale, scale, size=start.size)
-        if all(np.isfinite(value).all() for value in values(here)):
-            return here
-        scale /= 2.0
-    return start
 
 
 def _of(changed: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
@@ -298,3 +370,89 @@ def _given(
     inside = set(ancestors(list(sources)))
     reads = [np.full(np.size(at.point[str(v.name)]), v in inside) for v in at.variables]
     return np.setdiff1d(np.flatnonzero(np.concatenate(reads)), entries)
+
+
+# ------------------------------------------------------------------ levels as rows
+
+
+def _levels_as_rows(
+    at: ModelAt, terms: Sequence[Variable], axes: Sequence[int], entries: NDArray[np.int64]
+) -> LevelsAsRows | None:
+    """Cut terms of the row-free part to levels, as the likelihood is cut to rows.
+
+    Parameters
+    ----------
+    at : ModelAt
+    terms : sequence of variables
+        Terms of the row-free part.
+    axes : sequence of int
+        The axis of the levels in each.
+    entries : int array, shape (G, q)
+        Positions of the entries of each level.
+
+    Returns
+    -------
+    LevelsAsRows or None
+        None where they cannot be cut, are functions of too many predictors, or read data that the
+        user may replace.
+
+    Raises
+    ------
+    NotByLevelError
+        The terms of a level read another level.
+    """
+    likelihood = at.likelihood
+    if _may_change(terms, likelihood.model):
+        return None
+    known = Known(likelihood.value_vars, at.point)
+    plain = known.with_known_shapes(inlined(static_data(inlined(list(terms)))))
+    known.learn_shapes(plain)
+    known.learn_values(plain)
+    try:
+        rows, cut = cut_terms(plain, axes, known, len(entries))
+    except CannotCut:
+        return None
+    leaves = tuple(cut.leaves)
+    own = replace(likelihood, rows=rows, leaves=leaves, n_rows=len(entries))
+    structure = find_predictors(at._replace(likelihood=own))
+    if isinstance(structure, str):
+        return None
+    block = tuple(np.ascontiguousarray(leaf.array) for leaf in leaves)
+    designs = design_function(structure, likelihood.model)(block)
+    multipliers = _multipliers(designs, entries, structure.size)
+    (read,) = np.nonzero(multipliers.any(axis=(1, 2)))
+    function = row_derivatives_of(structure, read.tolist())
+    if isinstance(function, str):
+        return None
+    return LevelsAsRows(
+        block,
+        designs,
+        function,
+        np.ascontiguousarray(multipliers[read]),
+        np.setdiff1d(np.concatenate([d.spelled_out()[0].ravel() for d in designs]), entries),
+        kernel_of(structure, 0),
+    )
+
+
+def _may_change(terms: Sequence[Variable], model: pm.Model) -> bool:
+    """Whether terms read data that the user may replace; lengths of dimensions stay."""
+    lengths = set(model.dim_lengths.values())
+    return any(isinstance(v, SharedVariable) and v not in lengths for v in ancestors(terms))
+
+
+def _multipliers(
+    designs: Sequence[Design], entries: NDArray[np.int64], size: int
+) -> NDArray[np.float64]:
+    """Multipliers of the entries of a level in each predictor."""
+    n_levels, q = entries.shape
+    found = np.zeros((len(designs), n_levels, q))
+    place = np.full(size, -1)
+    place[entries.ravel()] = np.arange(entries.size)
+    for number, design in enumerate(designs):
+        read, data = design.spelled_out()
+        levels, columns = np.nonzero(place[read] >= 0)
+        own = place[read[levels, columns]]
+        if (own // q != levels).any():
+            raise NotByLevelError("the prior of a level reads another level")
+        np.add.at(found[number], (levels, own % q), data[levels, columns])
+    return found

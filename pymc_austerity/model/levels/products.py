@@ -19,12 +19,12 @@ from pymc_austerity._pymc import (
     clone_replace,
     discrete_types,
     is_dot,
-    rewrite_graph,
     toposort,
 )
 from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import Known
-from pymc_austerity.model.rewritten import inlined, inverse_of_lower
+from pymc_austerity.model.cut.known import behind, has_axes_moved
+from pymc_austerity.model.rewritten import deduplicated, inverse_of_lower
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 
@@ -56,18 +56,18 @@ class Product(NamedTuple):
 
     def forward(self) -> Variable:
         """The product, in terms of the factor."""
-        if self.side == "entry":
-            return like(self.scale * self.factor, self.factor)
-        pair = (self.scale, self.factor) if self.side == "left" else (self.factor, self.scale)
-        return like(pt.dot(*pair), self.factor)
+        is_entry = self.side == "entry"
+        return like(self.scale * self.factor if is_entry else self._dot(self.scale), self.factor)
 
     def inverse(self) -> Variable:
         """The factor, in terms of the product."""
-        if self.side == "entry":
-            return like(self.factor / self.scale, self.factor)
-        inverse = self._inverse_of_scale()
-        pair = (inverse, self.factor) if self.side == "left" else (self.factor, inverse)
-        return like(pt.dot(*pair), self.factor)
+        is_entry = self.side == "entry"
+        factor = self.factor / self.scale if is_entry else self._dot(self._inverse_of_scale())
+        return like(factor, self.factor)
+
+    def _dot(self, matrix: Variable) -> Variable:
+        left = self.side == "left"
+        return pt.dot(matrix, self.factor) if left else pt.dot(self.factor, matrix)
 
     def log_jacobian(self) -> Variable:
         """Logarithm of the volume of the factor for one of the product, by level."""
@@ -144,10 +144,7 @@ def _product_of(
 ) -> Product | None:
     """The product by which rows read a variable, if they read nothing else of it."""
     found = _Reading(variable, clients, variables)
-    for node in clients.get(variable, []):
-        if not found.follow(node):
-            return None
-    if not found.uses or found.scale is None:
+    if not all(map(found.follow, clients.get(variable, []))) or found.scale is None:
         return None
     return Product(variable, found.scale, found.side, found.uses)
 
@@ -254,8 +251,7 @@ def _without_axes(scale: Variable) -> Variable:
     """A number as a scalar, however often it has been given axes."""
     if not all(scale.type.broadcastable):
         return scale
-    while scale.owner is not None and isinstance(scale.owner.op, DimShuffle):
-        scale = scale.owner.inputs[0]
+    scale = behind(scale, has_axes_moved)
     return scale.squeeze() if scale.type.ndim else scale
 
 
@@ -334,8 +330,7 @@ def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
     split, candidates = at.likelihood, candidates_for_centering(at, fewest)
     if not candidates:
         return None
-    (rows,) = inlined([split.rows])
-    rows = rewrite_graph(rows, include=("merge",))
+    rows = deduplicated(split.rows)
     products = find_products(rows, candidates, at.variables, Known(split.value_vars, at.point))
     if not products:
         return None
@@ -369,18 +364,10 @@ def candidates_for_centering(at: ModelAt, fewest: int = 2) -> list[Variable]:
     ]
 
 
-def change_of_point(at: ModelAt, changed: Mapping[Variable, Variable]) -> "_Change":
+def change_of_point(
+    at: ModelAt, changed: Mapping[Variable, Variable]
+) -> Callable[[NDArray], NDArray[np.float64]]:
     """A function of the raveled point that changes some variables."""
     parts = [changed.get(v, v).ravel().astype("float64") for v in at.variables]
-    joined, theta = at.joined(pt.concatenate(parts))
-    return _Change(evaluated(at.likelihood.model, [theta], joined))
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A change of the raveled point."""
-
-    function: Callable[[NDArray], list[NDArray]]
-
-    def __call__(self, point: NDArray) -> NDArray[np.float64]:
-        return np.array(self.function(point)[0])
+    (joined,), theta = at.joined(pt.concatenate(parts))
+    return evaluated(at.likelihood.model, [theta], joined)

@@ -16,16 +16,15 @@ from pymc_austerity._pymc import (
     ancestors,
     clone_replace,
     discrete_types,
-    rewrite_graph,
     toposort,
 )
 from pymc_austerity.model.compiling import interpreted
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import jittered
 from pymc_austerity.model.levels.products import change_of_point, find_products, like
-from pymc_austerity.model.rewritten import inlined
+from pymc_austerity.model.rewritten import deduplicated
 from pymc_austerity.model.row_likelihood import ModelAt
-from pymc_austerity.model.verify import tolerance_of
+from pymc_austerity.model.verify import are_same
 from pymc_austerity.time_limit import end_if_late
 
 _MOST_TRIED, _TRIED_AT_ONCE = 1_000, 50
@@ -107,17 +106,12 @@ def free_levels(at: ModelAt) -> FreeLevels | None:
     >>> found.effects(np.array([0.0, 3.0, 1.0, 1.0, 1.0, 1.0])).round(3)[:1]
     array([1.4])
     """
-    rows: Variable | None = None
-    for variable in at.variables:
-        if not _is_zero_sum(at.likelihood.model, variable):
-            continue
-        if rows is None:
-            (rows,) = inlined([at.likelihood.rows])
-            rows = rewrite_graph(rows, include=("merge",))
-        found = _Effects(at, variable).freed(rows)
-        if found is not None:
-            return found
-    return None
+    effects = [v for v in at.variables if _is_zero_sum(at.likelihood.model, v)]
+    if not effects:
+        return None
+    rows = deduplicated(at.likelihood.rows)
+    found = (_Effects(at, variable).freed(rows) for variable in effects)
+    return next((free for free in found if free is not None), None)
 
 
 def _is_zero_sum(model: pm.Model, variable: Variable) -> bool:
@@ -147,13 +141,8 @@ class _Effects:
 
     def freed(self, rows: Variable) -> FreeLevels | None:
         """The log-density in terms of the levels, if they can be."""
-        position = next(
-            (
-                number
-                for number, term in enumerate(self.split.evaluated_in_full)
-                if (term.name, term.kind) == (self.rv.name, "prior")
-            ),
-        )
+        terms = [(term.name, term.kind) for term in self.split.evaluated_in_full]
+        position = terms.index((self.rv.name, "prior"))
         own, others = self.split.row_free_terms[position], list(self.split.row_free_terms)
         del others[position]
         if position in dict(self.split.joint_terms) or self.value in ancestors(others):
@@ -183,13 +172,7 @@ class _Effects:
         rng = np.random.default_rng(0)
         at = rng.standard_normal(self.n_levels - 1).astype(self.value.dtype)
         expected, *found = evaluate(at)
-        tolerance = tolerance_of(expected)
-        return [
-            node
-            for node, values in zip(nodes, found, strict=True)
-            if values.shape == expected.shape
-            and np.allclose(values, expected, rtol=tolerance, atol=tolerance)
-        ]
+        return [v for v, values in zip(nodes, found, strict=True) if are_same(values, expected)]
 
     def _reads_nothing_else(self, node: Variable) -> bool:
         loose = {v for v in ancestors([node]) if v.owner is None and not hasattr(v, "data")}
@@ -255,8 +238,7 @@ class _Effects:
         there[self.levels] -= _SHIFT
         there[variable].reshape(-1)[entry] += _SHIFT * float(scale)
         after, _ = function(*there.values(), *block)
-        tolerance = tolerance_of(before)
-        return bool(np.allclose(after, before, rtol=tolerance, atol=tolerance))
+        return are_same(after, before)
 
     # -------------------------------------------------------------- the log-density
 

@@ -1,7 +1,8 @@
 """Intervals, and Taylor coefficients of functions of several predictors as intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import product
 from math import factorial
 from typing import NamedTuple, TypeAlias
 
@@ -28,6 +29,16 @@ class Interval(NamedTuple):
         """Whether every interval is known to be a single point."""
         return self.lower is self.upper
 
+    @property
+    def ends(self) -> tuple[NDArray, ...]:
+        """Both, or the one that they are."""
+        return self[:1] if self.is_point else tuple(self)
+
+    def each(self, function: Callable[[NDArray], NDArray]) -> "Interval":
+        """The ends changed by a function that does not decrease."""
+        lower = function(self.lower)
+        return Interval(lower, lower if self.is_point else function(self.upper))
+
 
 def point(values: NDArray) -> Interval:
     """Intervals that hold a single point each."""
@@ -37,7 +48,7 @@ def point(values: NDArray) -> Interval:
 def hull(*candidates: NDArray) -> Interval:
     """Smallest intervals that hold all candidates, NaN where one of them is NaN."""
     if len(candidates) == 1:
-        return point(candidates[0])
+        return point(*candidates)
     return Interval(reduce(np.minimum, candidates), reduce(np.maximum, candidates))
 
 
@@ -51,37 +62,48 @@ def add(a: Interval, b: Interval) -> Interval:
     >>> float(lower[0]), float(upper[0])
     (2.0, 3.0)
     """
-    if a.is_point and b.is_point:
-        return point(a.lower + b.lower)
-    return Interval(a.lower + b.lower, a.upper + b.upper)
-
-
-def negate(a: Interval) -> Interval:
-    """Intervals with the sign changed."""
-    return point(-a.lower) if a.is_point else Interval(-a.upper, -a.lower)
+    lower = a.lower + b.lower
+    return Interval(lower, lower if a.is_point and b.is_point else a.upper + b.upper)
 
 
 def scale(a: Interval, factor: float) -> Interval:
     """Intervals times a number."""
-    if a.is_point:
-        return point(a.lower * factor)
-    ends = (a.lower * factor, a.upper * factor)
-    return Interval(*(ends if factor >= 0.0 else ends[::-1]))
+    lower = a.lower * factor
+    upper = lower if a.is_point else a.upper * factor
+    return Interval(lower, upper) if factor >= 0.0 else Interval(upper, lower)
+
+
+def negate(a: Interval) -> Interval:
+    """Intervals with the sign changed."""
+    return scale(a, -1.0)
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """Product of two intervals."""
     if a.is_point and b.is_point:
         return point(a.lower * b.lower)
-    if a.is_point or b.is_point:
-        fixed, other = (a, b) if a.is_point else (b, a)
-        return hull(fixed.lower * other.lower, fixed.lower * other.upper)
-    return hull(a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper)
+    return hull(*[x * y for x in a.ends for y in b.ends])
 
 
 MultiIndex: TypeAlias = tuple[int, ...]
 Jet: TypeAlias = dict[MultiIndex, Interval]
 """From the multi-index m to an enclosure of D^m f / m! over a box; 0 where there is no entry."""
+
+
+def indices(n_predictors: int, order: int) -> list[MultiIndex]:
+    """All multi-indices up to an order, low orders first."""
+    every = product(range(order + 1), repeat=n_predictors)
+    return sorted((m for m in every if sum(m) <= order), key=sum)
+
+
+def zero_of(u: Jet) -> MultiIndex:
+    """The multi-index of the function itself."""
+    return (0,) * len(next(iter(u)))
+
+
+def values_of(u: Jet) -> Interval:
+    """Enclosure of the function itself."""
+    return u[zero_of(u)]
 
 
 def constant_jet(value: NDArray, n_predictors: int) -> Jet:
@@ -103,9 +125,9 @@ def jet_sum(u: Jet, v: Jet) -> Jet:
     return total
 
 
-def negative(u: Jet) -> Jet:
-    """Jet of a function with the sign changed."""
-    return {m: negate(x) for m, x in u.items()}
+def jet_times(u: Jet, factor: float) -> Jet:
+    """Jet of a function times a number."""
+    return {m: scale(x, factor) for m, x in u.items()}
 
 
 def cauchy_product(u: Jet, v: Jet, order: int) -> Jet:
@@ -132,24 +154,22 @@ def compose(u: Jet, derivatives: Sequence[Interval]) -> Jet:
         the order of the result.
     """
     coefficients = [scale(d, 1.0 / factorial(n)) for n, d in enumerate(derivatives)]
-    return _polynomial(u, [{_zero(u): c} for c in coefficients])
+    return _polynomial(u, [{zero_of(u): c} for c in coefficients])
 
 
-def compose_two(
-    u: Jet, v: Jet, coefficients: Mapping[tuple[int, int], Interval], order: int
-) -> Jet:
+def compose_two(u: Jet, v: Jet, coefficients: Jet, order: int) -> Jet:
     """Jet of g(u, v), from enclosures of the Taylor coefficients of g over the values of u and v.
 
     Parameters
     ----------
     u, v : Jet
         Inner functions.
-    coefficients : mapping
+    coefficients : dict
         From (i, j) to the derivative, i times in u and j times in v, over i! j!.
     order : int
         Of the result.
     """
-    zero = _zero(u)
+    zero = zero_of(u)
     columns = [
         _polynomial(u, [{zero: coefficients[i, j]} for i in range(order + 1 - j)])
         for j in range(order + 1)
@@ -159,7 +179,7 @@ def compose_two(
 
 def _polynomial(u: Jet, coefficients: Sequence[Jet]) -> Jet:
     """Sum of powers of the part of u that is not constant, up to the order of the last one."""
-    varying = {m: x for m, x in u.items() if m != _zero(u)}
+    varying = {m: x for m, x in u.items() if m != zero_of(u)}
     if not varying:
         return coefficients[0]
     result, order = coefficients[-1], len(coefficients) - 1
@@ -167,7 +187,3 @@ def _polynomial(u: Jet, coefficients: Sequence[Jet]) -> Jet:
         result = cauchy_product(result, varying, order - n)
         result = jet_sum(result, coefficients[n])
     return result
-
-
-def _zero(u: Jet) -> MultiIndex:
-    return (0,) * len(next(iter(u)))

@@ -11,19 +11,23 @@ Up to their signs the derivatives of K are joint cumulants of S and its square, 
 with variance :math:`1 / (2 q)` and truncated to the interval of length one. They are bounded.
 """
 
-from collections.abc import Iterator
-from math import comb, log, pi
-from typing import NamedTuple, TypeAlias
+from functools import reduce
+from math import comb, pi
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import BinaryScalarOp, Elemwise, upgrade_to_float
-from pymc_austerity.model.operations import functions, jets
-from pymc_austerity.model.operations.jets import Interval, Jet, constant_jet, point, scale
-
-Coefficients: TypeAlias = dict[tuple[int, int], Interval]
-"""From (i, j) to an enclosure of the derivative, i times in p and j times in q, over i! j!."""
+from pymc_austerity.model.operations import jets
+from pymc_austerity.model.operations.enclosures import applied, log, power
+from pymc_austerity.model.operations.jets import (
+    Interval,
+    Jet,
+    MultiIndex,
+    indices,
+    point,
+    values_of,
+)
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _NEGLIGIBLE = 40.0
@@ -32,8 +36,8 @@ _BEYOND = 2
 """Orders beyond the highest that are evaluated in the middle of a box."""
 
 
-def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
-    r"""Enclosures of the Taylor coefficients of K up to an order.
+def taylor_coefficients(p: Interval, q: Interval, order: int) -> Jet:
+    r"""Enclosures of the Taylor coefficients of K up to an order, by those of p and q.
 
     Parameters
     ----------
@@ -65,17 +69,17 @@ def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
     half = [0.5 * (x.upper - x.lower) for x in (p, q)]
     highest = order + _BEYOND
     here = _at(p.lower + half[0], q.lower + half[1], highest)
-    found = {m: _about(m, here, half, highest) for m in _indices(order) if m != (0, 0)}
+    found = {m: _about(m, here, half, highest) for m in indices(2, order) if m != (0, 0)}
     found[0, 0] = _value(p, q)
     return found
 
 
 def _about(
-    m: tuple[int, int], here: dict[tuple[int, int], NDArray], half: list[NDArray], highest: int
+    m: MultiIndex, here: dict[MultiIndex, NDArray], half: list[NDArray], highest: int
 ) -> Interval:
     """Coefficient m over a box, by Taylor's formula and by its global bound."""
     radius = np.zeros_like(here[m])
-    for n in _indices(highest + 1 - sum(m)):
+    for n in indices(2, highest + 1 - sum(m)):
         if n != (0, 0):
             both = (m[0] + n[0], m[1] + n[1])
             size = abs(here[both]) if both in here else _largest(*both)
@@ -89,11 +93,12 @@ def _about(
     )
 
 
-def _everywhere(m: tuple[int, int]) -> Interval:
+def _everywhere(m: MultiIndex) -> Interval:
     if m == (0, 1):
         ends = (-0.25, 0.0)
     else:
-        largest = {(1, 0): 0.5, (2, 0): 0.125}.get(m, _largest(*m))
+        sharper: dict[MultiIndex, float] = {(1, 0): 0.5, (2, 0): 0.125}
+        largest = sharper.get(m, _largest(*m))
         ends = (0.0 if m == (2, 0) else -largest, largest)
     return Interval(np.asarray(ends[0]), np.asarray(ends[1]))
 
@@ -115,16 +120,8 @@ def _value(p: Interval, q: Interval) -> Interval:
 # ------------------------------------------------------------------------------- at points
 
 
-class _Density(NamedTuple):
-    """Weights of points, which add up to one, and S and its square less their means."""
-
-    weights: NDArray
-    s: NDArray
-    square: NDArray
-
-
 @np.errstate(all="ignore")
-def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
+def _at(p: NDArray, q: NDArray, order: int) -> dict[MultiIndex, NDArray]:
     """Taylor coefficients at points."""
     p, q = np.broadcast_arrays(p, np.where(q >= 0.0, q, np.nan))
     mode = np.where(q > 0.0, -p / (2.0 * q), -np.sign(p))
@@ -146,32 +143,31 @@ def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
     # the square of S, less that of its mean
     square = s * (s + 2.0 * (mode + mean)[..., None])
     excess = (weights * square).sum(axis=-1)
-    density = _Density(weights, s, square - excess[..., None])
-    found = _cumulants(_moments(density, order), order)
+    found = _cumulants(_moments(weights, s, square - excess[..., None], order), order)
     found[0, 0] = value
     found[1, 0], found[0, 1] = mode + mean, (mode + mean) ** 2 + excess
-    return {(i, j): (-1.0) ** (i + j) * x for (i, j), x in found.items()}
+    return {m: (-1.0) ** sum(m) * x for m, x in found.items()}
 
 
-def _moments(density: _Density, order: int) -> dict[tuple[int, int], NDArray]:
-    """Central moments over i! j!."""
-    found = {}
-    column = density.weights
+def _moments(
+    weights: NDArray, s: NDArray, square: NDArray, order: int
+) -> dict[MultiIndex, NDArray]:
+    """Central moments of S and its square over i! j!, from these less their means."""
+    found: dict[MultiIndex, NDArray] = {}
+    column = weights
     for j in range(order + 1):
         power = column
         for i in range(order + 1 - j):
             found[i, j] = power.sum(axis=-1)
-            power = power * density.s / (i + 1.0)
-        column = column * density.square / (j + 1.0)
+            power = power * s / (i + 1.0)
+        column = column * square / (j + 1.0)
     return found
 
 
-def _cumulants(
-    moments: dict[tuple[int, int], NDArray], order: int
-) -> dict[tuple[int, int], NDArray]:
+def _cumulants(moments: dict[MultiIndex, NDArray], order: int) -> dict[MultiIndex, NDArray]:
     """Joint cumulants over i! j!, from the derivative of the series of the logarithm."""
-    found: dict[tuple[int, int], NDArray] = {}
-    for m in _indices(order):
+    found: dict[MultiIndex, NDArray] = {}
+    for m in indices(2, order):
         along = 0 if m[0] else 1
         if sum(m) < 2:
             found[m] = np.zeros_like(moments[m])
@@ -185,17 +181,12 @@ def _cumulants(
     return found
 
 
-def _indices(order: int) -> Iterator[tuple[int, int]]:
-    """All pairs (i, j) with i + j up to an order, low orders first."""
-    return ((n - j, j) for n in range(order + 1) for j in range(n + 1))
-
-
 class LogNormalProbability(BinaryScalarOp):
     """Of the center and the width of an interval; NaN for widths below zero."""
 
     def impl(self, center: float, width: float) -> float:
         """Value for two numbers."""
-        m, w = (constant_jet(np.asarray(x, dtype=np.float64), 1) for x in (center, width))
+        m, w = (jets.constant_jet(np.asarray(x, dtype=np.float64), 1) for x in (center, width))
         return float(log_normal_probability_jet(m, w, 0)[0,].lower)
 
 
@@ -215,15 +206,13 @@ def log_normal_probability_jet(center: Jet, width: Jet, order: int) -> Jet:
     >>> round(float(jet[0,].lower[0]), 4), round(float(jet[2,].lower[0]), 4)
     (-0.9599, -0.4597)
     """
-    zero = (0,) * len(next(iter(center)))
     p = jets.cauchy_product(center, width, order)
-    square, logarithm = (
-        jets.compose(width, f(width[zero], order)) for f in (functions.power(2), functions.log)
-    )
-    q = {m: scale(x, 0.5) for m, x in square.items()}
-    total = jets.jet_sum(
-        logarithm, jets.compose_two(p, q, taylor_coefficients(p[zero], q[zero], order), order)
-    )
-    normal = jets.compose(center, functions.power(2)(center[zero], order))
-    total = jets.jet_sum(total, {m: scale(x, -0.5) for m, x in normal.items()})
-    return jets.jet_sum(total, constant_jet(np.asarray(-0.5 * log(2.0 * pi)), len(zero)))
+    q = jets.jet_times(applied(power(2), width, order), 0.5)
+    coefficients = taylor_coefficients(values_of(p), values_of(q), order)
+    parts = [
+        applied(log, width, order),
+        jets.compose_two(p, q, coefficients, order),
+        jets.jet_times(applied(power(2), center, order), -0.5),
+        jets.constant_jet(np.asarray(-0.5 * np.log(2.0 * pi)), len(jets.zero_of(p))),
+    ]
+    return reduce(jets.jet_sum, parts)

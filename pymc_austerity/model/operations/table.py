@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pymc_austerity.model.operations import enclosures as e
-from pymc_austerity.model.operations import functions as f
+from pymc_austerity.model.operations.normal_probability import log_normal_probability_jet
 
 
 @dataclass(frozen=True)
@@ -102,29 +102,27 @@ def _of_error(sign: float) -> Callable[..., list]:
 
 _ARITHMETIC = {
     "Add": Operation(
-        "+", lambda do, y, *terms: [1.0] * len(terms), e.of_jets(e.total),
+        "+", lambda do, y, *terms: [1.0] * len(terms), e.total,
         joins=True, neutral=0, of_booleans="OR",
     ),
-    "Mul": Operation(
-        "*", _of_product, e.of_jets(e.product_of), joins=True, neutral=1, of_booleans="AND"
-    ),
-    "Sub": Operation("{0} - {1}", lambda do, y, a, b: [1.0, -1.0], e.of_jets(e.difference)),
+    "Mul": Operation("*", _of_product, e.product_of, joins=True, neutral=1, of_booleans="AND"),
+    "Sub": Operation("{0} - {1}", lambda do, y, a, b: [1.0, -1.0], e.difference),
     "Neg": Operation("-{0}", lambda do, y, x: [-1.0], e.negate),
     "TrueDiv": Operation(
         "{0} / {1}", lambda do, y, a, b: [do("Reciprocal", b), do("Neg", do("TrueDiv", y, b))],
-        e.of_jets(e.quotient), takes_real=True, is_steep=True,
+        e.quotient, takes_real=True, is_steep=True,
     ),
     "IntDiv": Operation("{0} // {1}"),
     "Mod": Operation("{0} % {1}"),
     "Reciprocal": Operation(
-        "1.0 / {0}", lambda do, y, x: [do("Neg", do("Sqr", y))], e.of_jets(e.reciprocal_of),
+        "1.0 / {0}", lambda do, y, x: [do("Neg", do("Sqr", y))], e.of_function(e.reciprocal),
         takes_real=True, is_steep=True,
     ),
     "Sqr": Operation(
-        "{0} * {0}", lambda do, y, x: [do("Mul", 2.0, x)], e.of_function(f.power(2)), lowest=0.0
+        "{0} * {0}", lambda do, y, x: [do("Mul", 2.0, x)], e.of_function(e.power(2)), lowest=0.0
     ),
     "Sqrt": Operation(
-        "math.sqrt({0})", lambda do, y, x: [do("TrueDiv", 0.5, y)], e.of_function(f.sqrt_),
+        "math.sqrt({0})", lambda do, y, x: [do("TrueDiv", 0.5, y)], e.of_function(e.sqrt_),
         takes_real=True, lowest=0.0, is_steep=True,
     ),
     "Abs": Operation("abs({0})", lambda do, y, x: [do("Sign", x)], e.absolute, lowest=0.0),
@@ -147,13 +145,9 @@ _CONDITIONS = {
     "AND": Operation("&", bound=e.both, is_condition=True, joins=True, neutral=True),
     "OR": Operation("|", bound=e.either, is_condition=True, joins=True, neutral=False),
     "XOR": Operation("^", is_condition=True, joins=True),
-    "Invert": Operation("not {0}", bound=e.of_jets(e.negation), is_condition=True),
-    "IsNan": Operation(
-        "math.isnan({0})", bound=e.of_jets(e.is_infinite), takes_real=True, is_condition=True
-    ),
-    "IsInf": Operation(
-        "math.isinf({0})", bound=e.of_jets(e.is_infinite), takes_real=True, is_condition=True
-    ),
+    "Invert": Operation("not {0}", bound=e.negation, is_condition=True),
+    "IsNan": Operation("math.isnan({0})", bound=e.is_infinite, takes_real=True, is_condition=True),
+    "IsInf": Operation("math.isinf({0})", bound=e.is_infinite, takes_real=True, is_condition=True),
 }
 
 _CHOICES = {
@@ -191,50 +185,50 @@ def _costly(
 
 
 _FUNCTIONS = {
-    "Exp": _costly("math.exp({0})", lambda do, y, x: [y], f.exp, lowest=0.0),
-    "Log": _costly("math.log({0})", lambda do, y, x: [do("Reciprocal", x)], f.log, is_steep=True),
+    "Exp": _costly("math.exp({0})", lambda do, y, x: [y], e.exp, lowest=0.0),
+    "Log": _costly("math.log({0})", lambda do, y, x: [do("Reciprocal", x)], e.log, is_steep=True),
     "Log2": _costly("(math.log({0}) * 1.4426950408889634)"),
     "Log10": _costly("math.log10({0})"),
     "Log1p": _costly(
-        "math.log1p({0})", lambda do, y, x: [do("Reciprocal", do("Add", 1.0, x))], f.log1p
+        "math.log1p({0})", lambda do, y, x: [do("Reciprocal", do("Add", 1.0, x))], e.log1p
     ),
-    "Log1pOfSquare": _costly(None, None, f.log1p_of_square),
-    "Expm1": _costly("math.expm1({0})", lambda do, y, x: [do("Add", y, 1.0)], f.expm1),
-    "Pow": _costly("math.pow({0}, {1})", _of_power, bound=e.of_jets(e.power_of), is_steep=True),
+    "Log1pOfSquare": _costly(None, None, e.log1p_of_square),
+    "Expm1": _costly("math.expm1({0})", lambda do, y, x: [do("Add", y, 1.0)], e.expm1),
+    "Pow": _costly("math.pow({0}, {1})", _of_power, bound=e.power_of, is_steep=True),
     "Softplus": _costly(
         "(max({0}, 0.0) + math.log1p(math.exp(-abs({0}))))",
-        lambda do, y, x: [do("Sigmoid", x)], f.softplus, lowest=0.0,
+        lambda do, y, x: [do("Sigmoid", x)], e.softplus, lowest=0.0,
     ),
     "Sigmoid": _costly(
         "1.0 / (1.0 + math.exp(-{0}))", lambda do, y, x: [do("Mul", y, do("Sub", 1.0, y))],
-        f.sigmoid, lowest=0.0, highest=1.0,
+        e.sigmoid, lowest=0.0, highest=1.0,
     ),
     "Log1mexp": _costly(
         "log_one_minus_exp({0})",
         lambda do, y, x: [do("Neg", do("Reciprocal", do("Expm1", do("Neg", x))))],
-        f.log1mexp, is_steep=True,
+        e.log1mexp, is_steep=True,
     ),
-    "GammaLn": _costly("math.lgamma({0})", lambda do, y, x: [do("Psi", x)], f.gammaln),
-    "Psi": _costly("digamma({0})", lambda do, y, x: [do("TriGamma", x)], f.psi),
+    "GammaLn": _costly("math.lgamma({0})", lambda do, y, x: [do("Psi", x)], e.gammaln),
+    "Psi": _costly("digamma({0})", lambda do, y, x: [do("TriGamma", x)], e.psi),
     "TriGamma": _costly("trigamma({0})"),
-    "Erf": _costly("math.erf({0})", _of_error(1.0), f.erf),
-    "Erfc": _costly("math.erfc({0})", _of_error(-1.0), f.erfc),
+    "Erf": _costly("math.erf({0})", _of_error(1.0), e.erf),
+    "Erfc": _costly("math.erfc({0})", _of_error(-1.0), e.erfc),
     "Erfcx": _costly(
         "scaled_erfc({0})",
-        lambda do, y, x: [do("Sub", do("Mul", 2.0, x, y), 2.0 / sqrt(pi))], f.erfcx
+        lambda do, y, x: [do("Sub", do("Mul", 2.0, x, y), 2.0 / sqrt(pi))], e.erfcx
     ),
     "LogNormalProbability": _costly(
-        None, bound=e.of_jets(e.log_normal_probability), is_steep=True
+        None, bound=e.of_jets(lambda x, n: log_normal_probability_jet(x[0], x[1], n)), is_steep=True
     ),
-    "Sin": _costly("math.sin({0})", lambda do, y, x: [do("Cos", x)], f.sin),
-    "Cos": _costly("math.cos({0})", lambda do, y, x: [do("Neg", do("Sin", x))], f.cos),
+    "Sin": _costly("math.sin({0})", lambda do, y, x: [do("Cos", x)], e.sin),
+    "Cos": _costly("math.cos({0})", lambda do, y, x: [do("Neg", do("Sin", x))], e.cos),
     "Tan": _costly("math.tan({0})"),
     "ArcTan": _costly(
         "math.atan({0})", lambda do, y, x: [do("Reciprocal", do("Add", 1.0, do("Sqr", x)))]
     ),
     "Sinh": _costly("math.sinh({0})"),
     "Cosh": _costly("math.cosh({0})"),
-    "Tanh": _costly("math.tanh({0})", lambda do, y, x: [do("Sub", 1.0, do("Sqr", y))], f.tanh),
+    "Tanh": _costly("math.tanh({0})", lambda do, y, x: [do("Sub", 1.0, do("Sqr", y))], e.tanh),
 }  # fmt: skip
 
 OPERATIONS: dict[str, Operation] = _ARITHMETIC | _CONDITIONS | _CHOICES | _FUNCTIONS

@@ -124,11 +124,7 @@ def product(constants: NDArray, array: Affine, *, left: bool) -> Affine:
     out = (*whole[:-2], whole[-1])
     into = np.arange(int(np.prod(out, dtype=int))).reshape(out)[..., :, None, :]
     spread = [np.broadcast_to(x, whole) for x in (into, b if left else a, a if left else b)]
-    shape = out
-    if second.ndim == 1:
-        shape = shape[:-1]
-    if first.ndim == 1:
-        shape = (*shape[: -1 if second.ndim == 1 else -2], *shape[len(shape) - (second.ndim > 1) :])
+    shape = np.matmul(np.zeros(first.shape), np.zeros(second.shape)).shape
     return _combined(array, shape, *spread)
 
 

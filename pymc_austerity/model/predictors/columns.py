@@ -8,7 +8,14 @@ import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Constant, DimShuffle, Subtensor, Variable, indices_of
+from pymc_austerity._pymc import (
+    Constant,
+    DimShuffle,
+    Subtensor,
+    Variable,
+    constant_entry,
+    indices_of,
+)
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError
 from pymc_austerity.model.predictors.structure import Term
 
@@ -57,7 +64,7 @@ def plus(columns: Sequence[Column]) -> Column:
     offsets = [c.offset for c in columns if c.offset is not None]
     return Column(
         tuple(term for c in columns for term in c.terms),
-        total_of(offsets) if offsets else None,
+        total_of(offsets),
         float(sum(c.constant for c in columns)),
     )
 
@@ -84,7 +91,7 @@ def weighted(column: Column, weight: Variable) -> Column:
     if column.constant:
         offsets.append(weight * _number(column.constant, weight))
     terms = tuple(_weighted_term(term, weight) for term in column.terms)
-    return Column(terms, total_of(offsets) if offsets else None)
+    return Column(terms, total_of(offsets))
 
 
 def _weighted_term(term: Term, weight: Variable) -> Term:
@@ -94,8 +101,8 @@ def _weighted_term(term: Term, weight: Variable) -> Term:
 
 
 def total_of(vectors: Sequence[Any]) -> Any:
-    """Sum of vectors, or of vectors and numbers."""
-    return sum(vectors[1:], start=vectors[0])
+    """Sum of vectors, or of vectors and numbers; None of nothing."""
+    return sum(vectors[1:], start=vectors[0]) if vectors else None
 
 
 def _number(value: float, like: Variable) -> Any:
@@ -363,12 +370,10 @@ def _as_matrix(columns: Sequence[Term], identity: Identity) -> Term:
 
 def _stacked(vectors: Sequence[Variable], identity: Identity) -> Variable:
     """Vectors side by side; where they are columns of one matrix, of that matrix."""
-    places = [_column_of(v) for v in vectors]
-    matrices = {identity.of(place[0]) for place in places if place is not None}
-    if None in places or len(matrices) > 1:
+    places = [place for v in vectors if (place := _column_of(v)) is not None]
+    if len(places) < len(vectors) or len({identity.of(matrix) for matrix, _ in places}) > 1:
         return pt.stack(list(vectors), axis=1)
-    columns = [place[1] for place in places if place is not None]
-    (matrix,) = (place[0] for place in places[:1] if place is not None)
+    matrix, columns = places[0][0], [place[1] for place in places]
     if matrix.type.shape[1] == len(columns) and columns == list(range(len(columns))):
         return matrix
     return matrix[:, columns]
@@ -379,14 +384,8 @@ def _column_of(vector: Variable) -> tuple[Variable, int] | None:
     node = vector.owner
     if node is None or not isinstance(node.op, Subtensor) or node.inputs[0].type.ndim != 2:
         return None
-    rows, column = (*indices_of(node), None)[:2]
-    while getattr(column, "owner", None) is not None:
-        column = column.owner.inputs[0]
-    number = getattr(column, "data", column)
-    if (
-        not isinstance(rows, slice)
-        or rows != slice(None)
-        or not isinstance(number, int | np.integer | np.ndarray)
-    ):
+    rows, column = (*indices_of(node), slice(None))[:2]
+    if rows != slice(None) or isinstance(column, slice):
         return None
-    return node.inputs[0], int(number)
+    number = constant_entry(column)
+    return None if number is None else (node.inputs[0], int(number))

@@ -1,9 +1,9 @@
 """Derivatives of the rows by way of those of a function of few linear predictors."""
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, cast
+from itertools import combinations_with_replacement, product
+from typing import Any, TypeAlias
 
 import numpy as np
 import pymc as pm
@@ -12,63 +12,137 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabilized
-from pymc_austerity.model.compiling import evaluated
+from pymc_austerity.model.compiling import OfTypes, evaluated
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
     DenseRows,
     Design,
+    DesignFunction,
     OnRows,
     RowStructure,
     SparseRows,
     Term,
     design_function,
-    predictors_at,
 )
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 Functions: TypeAlias = Callable[..., Iterable[NDArray[np.float64]]]
 """From predictors, each of shape (m,), and a block, to results of shape (m,)."""
 
+_quiet = np.errstate(over="ignore", invalid="ignore")
+"""Callers check whether the results are finite."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class PredictorDerivatives:
-    """Derivatives of the rows, all in float64.
+    r"""Derivatives of the rows, all in float64, from f' and f'' of the predictors.
+
+    .. math::
+        \nabla = \sum_i A_i' f_i'(\eta_i), \quad H = \sum_i A_i' f_i''(\eta_i) A_i
 
     Attributes
     ----------
-    values : callable
-        ``f(point, *block)``: log-likelihoods of the rows, shape (m,), nats.
-    gradient : callable
-        ``f(point, *block)``: sums over the block of the log-likelihoods in nats and of their
-        gradients, shape (d,).
-    hessian : callable
-        ``f(point, *block)``: sum of the Hessians, shape (d, d).
-    sparse_hessian : callable
-        The same as a ``scipy.sparse.csr_matrix``: nothing of size d x d is stored.
-    averaged_gradient : callable
-        ``f(point, root, *block)``: sum of the gradients, averaged over the normal distribution with
-        mean `point` and covariance ``root root'``, up to terms of fifth derivatives, shape (d,).
+    designs : callable
+        Evaluates the matrices of the predictors.
+    first, second : callable
+        From predictors and a block: log-likelihoods and first derivatives of the rows; the upper
+        triangle of the second ones.
+    size : int
+        Length of the raveled vector, d.
     cost_of_average : float
-        Multiplications of the same for a row.
-    anchor_constants : callable
-        ``f(point, *block)``: what the second-order expansion of a row about the point needs, shape
-        (m, k + k + k (k + 1) / 2), C-contiguous: the k predictors, their k first derivatives and
-        the upper triangle of the second ones, row by row.
+        Multiplications of `averaged_gradient` for a row.
     """
 
-    values: Callable[..., NDArray[np.float64]]
-    gradient: Callable[..., tuple[NDArray, NDArray[np.float64]]]
-    hessian: Callable[..., NDArray[np.float64]]
-    sparse_hessian: Callable[..., sparse.csr_matrix]
-    averaged_gradient: Callable[..., NDArray[np.float64]]
+    designs: DesignFunction
+    first: Functions
+    second: Functions
+    size: int
     cost_of_average: float
-    anchor_constants: Callable[..., NDArray[np.float64]]
 
     def differences(
         self, proposed: NDArray, current: NDArray, *block: NDArray
     ) -> NDArray[np.float64]:
         """Differences of the log-likelihoods of rows between two points, shape (m,), nats."""
         return self.values(proposed, *block) - self.values(current, *block)
+
+    @_quiet
+    def values(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        """Log-likelihoods of the rows, shape (m,), nats."""
+        return next(iter(self.first(*self._at(point, block)[1], *block)))
+
+    @_quiet
+    def gradient(self, point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
+        """Sums over the block of the log-likelihoods, nats, and of their gradients, shape (d,)."""
+        on_rows, etas = self._at(point, block)
+        log_densities, *slopes = self.first(*etas, *block)
+        return np.asarray(log_densities.sum()), _summed(on_rows, slopes, self.size)
+
+    @_quiet
+    def hessian(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        """Sum of the Hessians, shape (d, d)."""
+        total = np.zeros((self.size, self.size))
+        for rows, columns, part in self._parts(point, block):
+            total[rows, columns] += part  # no pair of entries stands twice in a part
+        return total
+
+    @_quiet
+    def sparse_hessian(self, point: NDArray, *block: NDArray) -> sparse.csr_matrix:
+        """The same, without storing anything of size d x d."""
+        parts = [
+            [np.ravel(a) for a in np.broadcast_arrays(*part)] for part in self._parts(point, block)
+        ]
+        rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return sparse.csr_matrix((values, (rows, columns)), shape=(self.size, self.size))
+
+    @_quiet
+    def averaged_gradient(
+        self, point: NDArray, root: NDArray, *block: NDArray
+    ) -> NDArray[np.float64]:
+        """Sum of the gradients, averaged over a normal distribution, shape (d,).
+
+        Its mean is the point, its covariance ``root root'``; up to terms of fifth derivatives.
+        """
+        on_rows, etas = self._at(point, block)
+        n_rows, step = len(block[0]), max(_NUMBERS // (len(etas) * root.shape[1]), 1)
+        if step < n_rows:
+            starts = range(0, n_rows, step)
+            parts = ([array[start : start + step] for array in block] for start in starts)
+            return np.sum([self.averaged_gradient(point, root, *part) for part in parts], axis=0)
+        _, *slopes = self.first(*etas, *block)
+        averages = [np.copy(slope) for slope in slopes]
+        for moves in _spread(on_rows, root):
+            for side in (1.0, -1.0):
+                there = [eta + side * move for eta, move in zip(etas, moves, strict=True)]
+                _, *found = self.first(*there, *block)
+                for average, slope, here in zip(averages, found, slopes, strict=True):
+                    average += 0.5 * (slope - here)
+        return _summed(on_rows, averages, self.size)
+
+    @_quiet
+    def anchor_constants(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        """What the second-order expansion of a row about the point needs.
+
+        C-contiguous, shape (m, k + k + k (k + 1) / 2): the k predictors, their k first derivatives
+        and the upper triangle of the second ones, row by row.
+        """
+        _, etas = self._at(point, block)
+        (_, *slopes), curvatures = self.first(*etas, *block), self.second(*etas, *block)
+        return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
+
+    def _at(self, point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
+        """The matrices of the predictors on a block of rows, and the predictors at a point."""
+        on_rows, exact = self.designs(block), point.astype(np.float64)
+        return on_rows, [design.eta(exact) for design in on_rows]
+
+    def _parts(self, point: NDArray, block: Sequence[NDArray]) -> Iterator[tuple]:
+        """Rows, columns and numbers, broadcast, that add up to the Hessian."""
+        designs, etas = self._at(point, block)
+        pairs = combinations_with_replacement(designs, 2)
+        for (one, other), weights in zip(pairs, self.second(*etas, *block), strict=True):
+            for left, right in product(one.terms, other.terms):
+                rows, columns, part = _product(left, right, weights)
+                yield rows, columns, part
+                if one is not other:
+                    yield columns, rows, part
 
 
 def predictor_derivatives(
@@ -78,10 +152,7 @@ def predictor_derivatives(
     loops: tuple[Functions, Functions] | None = None,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> PredictorDerivatives:
-    r"""Make gradients and Hessians of the rows from f' and f'' of the predictors.
-
-    .. math::
-        \nabla = \sum_i A_i' f_i'(\eta_i), \quad H = \sum_i A_i' f_i''(\eta_i) A_i
+    """Make gradients and Hessians of the rows.
 
     Parameters
     ----------
@@ -116,90 +187,9 @@ def predictor_derivatives(
     array([[-1.,  0.],
            [ 0., -1.]])
     """
-    designs = design_function(structure, model)
     first, second = loops or _predictor_functions(structure, model, compile_kwargs)
-    # functions that are sent to processes do without the model's graph
-    size, n_predictors = structure.size, len(structure.predictors)
-
-    at = functools.partial(predictors_at, designs)
-
-    @_quiet
-    def values(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
-        _, etas = at(point, block)
-        return next(iter(first(*etas, *block)))
-
-    @_quiet
-    def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
-        on_rows, etas = at(point, block)
-        log_densities, *slopes = first(*etas, *block)
-        return np.asarray(log_densities.sum()), _summed(on_rows, slopes, size)
-
-    @_quiet
-    def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
-        on_rows, etas = at(point, block)
-        total = np.zeros((size, size))
-        for rows, columns, part in _parts(on_rows, second(*etas, *block)):
-            total[rows, columns] += part  # no pair of entries stands twice in a part
-        return total
-
-    @_quiet
-    def sparse_hessian(point: NDArray, *block: NDArray) -> sparse.csr_matrix:
-        on_rows, etas = at(point, block)
-        parts = [
-            [np.ravel(a) for a in np.broadcast_arrays(*part)]
-            for part in _parts(on_rows, second(*etas, *block))
-        ]
-        rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
-
-    @_quiet
-    def averaged_gradient(point: NDArray, root: NDArray, *block: NDArray) -> NDArray[np.float64]:
-        n_rows = len(block[0])
-        step = max(_NUMBERS // (n_predictors * root.shape[1]), 1)
-        if step < n_rows:
-            starts = range(0, n_rows, step)
-            parts = ([array[start : start + step] for array in block] for start in starts)
-            return np.sum([averaged_gradient(point, root, *part) for part in parts], axis=0)
-        on_rows, etas = at(point, block)
-        _, *slopes = first(*etas, *block)
-        averages = [np.copy(slope) for slope in slopes]
-        for moves in _spread(on_rows, root):
-            for side in (1.0, -1.0):
-                there = [eta + side * move for eta, move in zip(etas, moves, strict=True)]
-                _, *found = first(*there, *block)
-                for average, slope, here in zip(averages, found, slopes, strict=True):
-                    average += 0.5 * (slope - here)
-        return _summed(on_rows, averages, size)
-
-    @_quiet
-    def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
-        _, etas = at(point, block)
-        (_, *slopes), curvatures = first(*etas, *block), second(*etas, *block)
-        return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
-
-    return PredictorDerivatives(
-        values,
-        gradient,
-        hessian,
-        sparse_hessian,
-        averaged_gradient,
-        _cost_of_average(structure),
-        anchor_constants,
-    )
-
-
-def _quiet(function: _Function) -> _Function:
-    """Ignore overflow: callers check whether the results are finite.
-
-    NumPy's own decorator makes functions that cannot be pickled.
-    """
-
-    @functools.wraps(function)
-    def quietly(*arguments: NDArray) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return function(*arguments)
-
-    return cast(_Function, quietly)
+    designs, cost = design_function(structure, model), _cost_of_average(structure)
+    return PredictorDerivatives(designs, first, second, structure.size, cost)
 
 
 # ------------------------------------------------------------------ of the function
@@ -246,7 +236,7 @@ def _made(
     inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
     exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
     function = evaluated(model, inputs, exact, compile_kwargs)
-    return _OfTypes(function, tuple(i.dtype for i in inputs))
+    return OfTypes(function, tuple(i.dtype for i in inputs))
 
 
 def _slopes_of(slope: Variable, etas: list[Variable]) -> list[Variable]:
@@ -255,25 +245,8 @@ def _slopes_of(slope: Variable, etas: list[Variable]) -> list[Variable]:
 
 def _without_rounding(node: Any, inputs: list[Variable]) -> list[Variable] | None:
     """Leave out casts to shorter floats."""
-    if (
-        is_cast(node.outputs[0])
-        and inputs[0].dtype == "float64"
-        and node.outputs[0].dtype == "float32"
-    ):
-        return inputs
-    return None
-
-
-@dataclass(frozen=True)
-class _OfTypes:
-    """A function that gets arguments of its types."""
-
-    function: Callable[..., list]
-    dtypes: tuple[str, ...]
-
-    def __call__(self, *arguments: NDArray) -> list[NDArray]:
-        typed = zip(arguments, self.dtypes, strict=True)
-        return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
+    is_cut = is_cast(node.outputs[0]) and node.outputs[0].dtype == "float32"
+    return inputs if is_cut and inputs[0].dtype == "float64" else None
 
 
 # ------------------------------------------------------------------ sums over rows
@@ -320,18 +293,6 @@ def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
     return np.ascontiguousarray(moves.transpose(2, 1, 0))
 
 
-def _parts(designs: Sequence[Design], curvatures: Iterable[NDArray]) -> Iterator[tuple]:
-    """Rows, columns and numbers, broadcast, that add up to the Hessian."""
-    pairs = [(j, k) for j in range(len(designs)) for k in range(j, len(designs))]
-    for (j, k), weights in zip(pairs, curvatures, strict=True):
-        for one in designs[j].terms:
-            for two in designs[k].terms:
-                rows, columns, part = _product(one, two, weights)
-                yield rows, columns, part
-                if j != k:
-                    yield columns, rows, part
-
-
 def _product(one: OnRows, two: OnRows, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """One term's matrix, transposed, times weights times the matrix of another."""
     if isinstance(one, DenseRows) and isinstance(two, DenseRows):
@@ -354,8 +315,8 @@ def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float6
         return np.asarray((one[:, 0] * weights) @ two)[None]
     if one is two and (np.all(weights <= 0.0) or np.all(weights >= 0.0)):
         scaled = one * np.sqrt(np.abs(weights))[:, None]
-        product = scaled.T @ scaled  # symmetric, as NumPy sees
-        return -product if np.any(weights < 0.0) else product
+        total = scaled.T @ scaled  # symmetric, as NumPy sees
+        return -total if np.any(weights < 0.0) else total
     return (one * weights[:, None]).T @ two
 
 

@@ -7,18 +7,8 @@ import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import (
-    SharedVariable,
-    Variable,
-    ancestors,
-    clone_replace,
-    rewrite_graph,
-    toposort,
-)
-from pymc_austerity.model.predictors import (  # noqa: F401 (importing registers the rules)
-    rules_arithmetic,
-    rules_rearranging,
-)
+from pymc_austerity._pymc import SharedVariable, Variable, ancestors, clone_replace, toposort
+from pymc_austerity.model.predictors import rules  # noqa: F401 (importing registers them)
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError, parameter
 from pymc_austerity.model.predictors.columns import (
     Column,
@@ -39,21 +29,14 @@ from pymc_austerity.model.predictors.linear import (
     rule,
 )
 from pymc_austerity.model.predictors.rewrites import CannotLiftError, checked_by_row, lifted, pushed
-from pymc_austerity.model.predictors.structure import (
-    PointMap,
-    Predictor,
-    RowStructure,
-    Term,
-    named,
-)
-from pymc_austerity.model.rewritten import inlined
+from pymc_austerity.model.predictors.structure import PointMap, Predictor, RowStructure, Term, named
+from pymc_austerity.model.rewritten import deduplicated
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 MOST_PREDICTORS = 64
 """Linear predictors beyond which formulas of a row are too long."""
 
 _MOST_PUSHES = 20
-_CHUNK = 65_536
 
 
 def find_predictors(at: ModelAt) -> RowStructure | str:
@@ -114,9 +97,7 @@ def _walked(
     size: int,
 ) -> tuple[Variable, Walk]:
     """The graph with all indices pushed down, and what is linear in it."""
-    replaced = _copies(split) | _constants(split.rows)
-    (rows,) = inlined(clone_replace([split.rows], replaced, rebuild_strict=False))
-    rows = rewrite_graph(rows, include=("merge",))
+    rows = deduplicated(clone_replace(split.rows, _constants(split.rows), rebuild_strict=False))
     facts = GraphFacts(values, split.leaves)
     facts.learn(rows)
     rows = checked_by_row(rows, facts)
@@ -202,25 +183,6 @@ def _constants(rows: Variable) -> dict[Variable, Variable]:
         for variable in ancestors([rows])
         if isinstance(variable, SharedVariable)
     }
-
-
-def _copies(split: RowLikelihood) -> dict[Variable, Variable]:
-    """Leaves with the same data as an earlier one, which models write where they repeat a term."""
-    found: dict[Variable, Variable] = {}
-    if split.examples:  # what is equal in a few rows may differ in others
-        return found
-    for k, leaf in enumerate(split.leaves):
-        for other in split.leaves[:k]:
-            one, two = leaf.array, other.array
-            if (one.shape, one.dtype) == (two.shape, two.dtype) and _are_equal(one, two):
-                found[leaf.placeholder] = found.get(other.placeholder, other.placeholder)
-                break
-    return found
-
-
-def _are_equal(one: NDArray, two: NDArray) -> bool:
-    starts = range(0, len(one), _CHUNK)
-    return all(np.array_equal(one[k : k + _CHUNK], two[k : k + _CHUNK]) for k in starts)
 
 
 def _is_combination(

@@ -19,15 +19,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.predictors.affine import Affine
-from pymc_austerity.model.predictors.columns import (
-    Column,
-    ColumnArray,
-    mapped,
-    row_vector,
-    singles,
-    times,
-    weighted,
-)
+from pymc_austerity.model.predictors.columns import Column, ColumnArray, mapped, row_vector, singles
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 
 Linear: TypeAlias = Affine | ColumnArray
@@ -56,16 +48,9 @@ class GraphFacts:
 
     def __init__(self, parameters: Mapping[Variable, NDArray], leaves: Sequence[RowLeaf]) -> None:
         self.arrays = {leaf.placeholder: leaf.array for leaf in leaves if leaf.recipe is None}
+        first = {x.placeholder: x.array[[0]].astype(x.placeholder.dtype) for x in leaves}
         self._values: tuple[dict[Variable, Any], ...] = tuple(
-            {
-                **parameters,
-                **{
-                    leaf.placeholder: leaf.array[np.zeros(n, dtype=np.int64)].astype(
-                        leaf.placeholder.dtype
-                    )
-                    for leaf in leaves
-                },
-            }
+            {**parameters, **{p: row.repeat(n, axis=0) for p, row in first.items()}}
             for n in (FEW, MANY)
         )
         self._dependent = set(parameters)
@@ -188,48 +173,6 @@ def rule(op: Any, node: Any, walk: Walk) -> Linear:
     if is_relabelling(op):
         return walk.linear[node.inputs[0]]
     raise BeyondError
-
-
-def small(variable: Variable, walk: Walk) -> Affine | NDArray:
-    """Something without rows: linear, or an array of numbers."""
-    found = walk.linear.get(variable)
-    if isinstance(found, Affine):
-        return found
-    return walk.data(variable)
-
-
-def each(shape: tuple[int, ...], function: Any, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """Apply a function to the entries of arrays of one shape after broadcasting."""
-    if np.prod(shape, dtype=float) > MOST_COLUMNS:
-        raise BeyondError
-    whole = [np.broadcast_to(array, shape) for array in arrays]
-    result = np.empty(shape, dtype=object)
-    for position in np.ndindex(shape):
-        result[position] = function(*[array[position] for array in whole])
-    return result
-
-
-def broadcast(node: Any, operand: Variable, walk: Walk) -> Linear:
-    """An operand repeated to the shape of the output."""
-    output = node.outputs[0]
-    axis, shape = walk.facts.axis(output), walk.facts.shape(output)
-    if axis is None:
-        found = walk.linear.get(operand)
-        if not isinstance(found, Affine):
-            raise BeyondError
-        return found.broadcast(shape)
-    columns = walk.columns(operand, axis)
-    ndim = output.type.ndim
-    columns = columns.reshape((1,) * (ndim - columns.ndim) + columns.shape)
-    return ColumnArray(each(shape, lambda c: c, [columns]), axis)
-
-
-def weighted_by(column: Column, weight: Any, inverse: bool) -> Column:
-    """Multiply a column by a number or by a vector of the rows, or divide it."""
-    if isinstance(weight, Variable):
-        return weighted(column, 1 / weight if inverse else weight)
-    factor = float(weight)
-    return times(column, 1.0 / factor if inverse else factor)
 
 
 def _as_column(data: Any) -> Column:

@@ -1,6 +1,6 @@
 """Rewrites of the row graph: indices pushed down, the function above the predictors lifted out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,25 @@ from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
     Alloc,
     AllocEmpty,
-    Blockwise,
-    CAReduce,
     CheckAndRaise,
     DimShuffle,
     Dot,
     Elemwise,
     Join,
-    LogicalAnd,
     MakeVector,
     ScalarFromTensor,
     TensorFromScalar,
     Variable,
     clone_replace,
     indices_of,
+    is_dot,
     join_arguments,
     rebuilt,
     toposort,
     vectorized_node,
 )
 from pymc_austerity.model.cut.cut import operation_in_words
+from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.predictors.linear import GraphFacts, Walk
 
 
@@ -62,20 +61,13 @@ def _parts(condition: Variable) -> list[Variable]:
     node = condition.owner
     if node is None:
         return [condition]
-    op: Any = node.op
-    if isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector):
-        return [part for i in node.inputs for part in _parts(i)]
-    if isinstance(op, Join):
-        return [part for i in join_arguments(node)[1] for part in _parts(i)]
-    if isinstance(op, DimShuffle) and condition.type.ndim <= 1:
-        return _parts(node.inputs[0])
-    is_all = isinstance(op, CAReduce) and isinstance(op.scalar_op, LogicalAnd)
-    if is_all and condition.type.ndim == 0:
-        return _parts(node.inputs[0])
-    is_and = isinstance(op, Elemwise) and isinstance(op.scalar_op, LogicalAnd)
-    if is_and and condition.type.ndim == 0:
-        return [part for i in node.inputs for part in _parts(i)]
-    return [condition]
+    passes_on = (
+        isinstance(node.op, ScalarFromTensor | TensorFromScalar | MakeVector)
+        or (isinstance(node.op, DimShuffle) and condition.type.ndim <= 1)
+        or (scalar_name(node) == "AND" and condition.type.ndim == 0)
+    )
+    inputs = join_arguments(node)[1] if isinstance(node.op, Join) else node.inputs * passes_on
+    return [part for i in inputs for part in _parts(i)] or [condition]
 
 
 def _along(condition: Variable, own: int | None, value: Variable, facts: GraphFacts) -> Variable:
@@ -110,16 +102,17 @@ def pushed(rows: Variable, walk: Walk) -> Variable:
     def pick(node: Any, inputs: list[Variable]) -> list[Variable] | None:
         if not isinstance(node.op, ADVANCED_SUBTENSOR_OPS) or not _is_pick(node, walk):
             return None
-        new = _picked(node.inputs[0], indices_of(node), walk)
-        if new is None:
+        try:
+            new = _picked(node.inputs[0], indices_of(node), walk)
+        except _StaysError:
             return None
-        return [_like(new, node.outputs[0])]
+        return [new.astype(node.outputs[0].dtype)]
 
     return rebuilt([rows], pick)[0]
 
 
-def _like(new: Variable, old: Variable) -> Variable:
-    return new.astype(old.dtype) if new.dtype != old.dtype else new
+class _StaysError(Exception):
+    """Rows cannot pick from the inputs of an operation."""
 
 
 def _is_pick(node: Any, walk: Walk) -> bool:
@@ -134,37 +127,29 @@ def _is_pick(node: Any, walk: Walk) -> bool:
     )
 
 
-def _picked(operand: Variable, indices: list[Any], walk: Walk) -> Variable | None:
-    """``operand[indices]`` in terms of the inputs of the operand, or None."""
+def _picked(operand: Variable, indices: list[Any], walk: Walk) -> Variable:
+    """``operand[indices]`` in terms of the inputs of the operand."""
     node = operand.owner
     if node is None or not walk.is_beyond(operand):
         return operand[tuple(indices)]
     indices = [*indices, *[slice(None)] * (operand.type.ndim - len(indices))]
-    if isinstance(node.op, Elemwise):
-        return _through_elemwise(node, indices, walk)
-    if isinstance(node.op, DimShuffle):
-        return _through_dimshuffle(node, indices, walk)
-    if isinstance(node.op, Dot):
-        return _through_dot(node, indices, walk)
-    if isinstance(node.op, ADVANCED_SUBTENSOR_OPS):
-        return _through_index(node, indices, walk)
-    return None
+    others = [i for i in indices if not isinstance(i, Variable | int | np.integer)]
+    if any(i != slice(None) for i in others):
+        raise _StaysError
+    for kind, through in _PUSHED:
+        if isinstance(node.op, kind):
+            return through(node, indices, walk)
+    raise _StaysError
 
 
-def _through_elemwise(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
-    shape = walk.facts.shape(node.outputs[0])
-    if any(isinstance(i, slice) and i != slice(None) for i in indices):
-        return None
-    inputs = []
+def _through_elemwise(node: Any, indices: list[Any], walk: Walk) -> Variable:
+    shape, inputs = walk.facts.shape(node.outputs[0]), []
     for operand in node.inputs:
         own = [
             i if n == whole or isinstance(i, slice) else _zeros_like(i)
             for i, n, whole in zip(indices, walk.facts.shape(operand), shape, strict=True)
         ]
-        new = _picked(operand, own, walk)
-        if new is None:
-            return None
-        inputs.append(new)
+        inputs.append(_picked(operand, own, walk))
     return node.op(*inputs)
 
 
@@ -172,58 +157,58 @@ def _zeros_like(index: Any) -> Any:
     return pt.zeros_like(index) if isinstance(index, Variable) else 0
 
 
-def _through_dimshuffle(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+def _through_dimshuffle(node: Any, indices: list[Any], walk: Walk) -> Variable:
     """A transpose under one vector of indices; axes of length one need no index."""
-    order = node.op.new_order
-    rows = [k for k, i in enumerate(indices) if not isinstance(i, slice)]
-    if any(isinstance(i, slice) and i != slice(None) for i in indices):
-        return None
-    if all(isinstance(i, Variable | int | np.integer) for i in indices):
-        inner: list[Any] = [0] * node.inputs[0].type.ndim
+    (operand,), order = node.inputs, node.op.new_order
+    chosen = [k for k, i in enumerate(indices) if not isinstance(i, slice)]
+    if len(chosen) == len(indices):
+        inner: list[Any] = [0] * operand.type.ndim
         for k, axis in enumerate(order):
             if axis != "x":
                 inner[axis] = indices[k]
-        return _picked(node.inputs[0], inner, walk)
-    if len(rows) != 1 or order[rows[0]] == "x" or getattr(indices[rows[0]], "ndim", 0) != 1:
-        return None
-    inner = [slice(None)] * node.inputs[0].type.ndim
-    inner[order[rows[0]]] = indices[rows[0]]
-    new = _picked(node.inputs[0], inner, walk)
-    return None if new is None else new.dimshuffle(order)
+        return _picked(operand, inner, walk)
+    if len(chosen) != 1 or order[chosen[0]] == "x" or getattr(indices[chosen[0]], "ndim", 0) != 1:
+        raise _StaysError
+    inner = [slice(None)] * operand.type.ndim
+    inner[order[chosen[0]]] = indices[chosen[0]]
+    return _picked(operand, inner, walk).dimshuffle(order)
 
 
-def _through_dot(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+def _through_dot(node: Any, indices: list[Any], walk: Walk) -> Variable:
     """Rows and columns of a product are products of rows and columns."""
     left, right = node.inputs
-    if (left.type.ndim, right.type.ndim) != (2, 2) or len(indices) != 2:
-        return None
+    if (left.type.ndim, right.type.ndim) != (2, 2):
+        raise _StaysError
     row, column = indices
     if isinstance(column, slice):
-        if column != slice(None):
-            return None
-        new = _picked(left, [row, slice(None)], walk)
-        return None if new is None else pt.dot(new, right)
+        return pt.dot(_picked(left, [row, column], walk), right)
     if isinstance(row, slice):
-        if row != slice(None):
-            return None
-        new = _picked(right, [slice(None), column], walk)
-        return None if new is None else pt.dot(left, new)
-    first = _picked(left, [row, slice(None)], walk)
-    second = _picked(right.T, [column, slice(None)], walk)
-    return None if first is None or second is None else (first * second).sum(axis=-1)
+        return pt.dot(left, _picked(right, [row, column], walk))
+    rows, columns = (
+        _picked(x, [i, slice(None)], walk) for x, i in ((left, row), (right.T, column))
+    )
+    return (rows * columns).sum(axis=-1)
 
 
-def _through_index(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+def _through_index(node: Any, indices: list[Any], walk: Walk) -> Variable:
     """A vector of indices picked from by another: ``x[a][b] == x[a[b]]``."""
     operand, *first = node.inputs
     inner = indices_of(node)
     is_simple = operand.type.ndim == len(indices) == len(inner) == 1
     if not is_simple or any(walk.facts.depends(i) for i in first):
-        return None
+        raise _StaysError
     positions = inner[0]
     if positions.dtype == "bool":  # a mask
         positions = pt.constant(np.flatnonzero(walk.facts.value(positions)))
     return _picked(operand, [positions[indices[0]]], walk)
+
+
+_PUSHED: tuple[tuple[Any, Callable[..., Variable]], ...] = (
+    (Elemwise, _through_elemwise),
+    (DimShuffle, _through_dimshuffle),
+    (Dot, _through_dot),
+    (ADVANCED_SUBTENSOR_OPS, _through_index),
+)
 
 
 class CannotLiftError(Exception):
@@ -347,11 +332,12 @@ def _rebuilt(
     if isinstance(op, Elemwise | Alloc):
         inputs = [_aligned(wide[i], axis, ndim) if i in wide else i for i in inputs]
         return list(op.make_node(*inputs).outputs)
-    if isinstance(op, Dot) or (isinstance(op, Blockwise) and isinstance(op.core_op, Dot)):
-        return [_product(node, inputs, wide, axis, facts)]
-    if isinstance(op, ADVANCED_SUBTENSOR_OPS) and node.inputs[0] in wide:
-        return [_picked_parameters(node, inputs, wide, axis, facts)]
-    return _one_by_one(node, inputs, wide, axis, facts)
+    found = None
+    if is_dot(node) and axis == 0 and facts.axis(node.inputs[0]) == 0:
+        found = _product(inputs, wide)
+    elif isinstance(op, ADVANCED_SUBTENSOR_OPS) and axis == 0 and node.inputs[0] in wide:
+        found = _picked_parameters(node, inputs, wide)
+    return _one_by_one(node, inputs, wide, axis, facts) if found is None else [found]
 
 
 def _one_by_one(
@@ -386,37 +372,22 @@ def _aligned(wide: Variable, axis: int, ndim: int) -> Variable:
     return wide.dimshuffle(*kept[:axis], 0, *kept[axis:])
 
 
-def _product(
-    node: Any,
-    inputs: list[Variable],
-    wide: Mapping[Variable, Variable],
-    axis: int,
-    facts: GraphFacts,
-) -> Variable:
+def _product(inputs: list[Variable], wide: Mapping[Variable, Variable]) -> Variable | None:
     """A matrix with rows times a matrix that is now another one for every row."""
     left, right = inputs
-    ndims = left.type.ndim, right.type.ndim
-    if max(ndims) > 2 or axis != 0 or left in wide or facts.axis(node.inputs[0]) != 0:
-        return _one_by_one(node, inputs, wide, axis, facts)[0]
+    if max(left.type.ndim, right.type.ndim) > 2 or left in wide:
+        return None
     matrix = wide[right]  # (m, q) or (m, q, c)
-    if ndims[1] == 1:
-        return (left * matrix).sum(axis=1)
-    return (left[:, :, None] * matrix).sum(axis=1)
+    return ((left if right.type.ndim == 1 else left[:, :, None]) * matrix).sum(axis=1)
 
 
 def _picked_parameters(
-    node: Any,
-    inputs: list[Variable],
-    wide: Mapping[Variable, Variable],
-    axis: int,
-    facts: GraphFacts,
-) -> Variable:
+    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable]
+) -> Variable | None:
     """Rows pick from vectors of their own."""
     operand = wide[node.inputs[0]]
     indices = indices_of(node.op.make_node(node.inputs[0], *inputs[1:]))
     vectors = [i for i in indices if not isinstance(i, slice)]
-    leading = indices[: len(vectors)] == vectors
-    if axis != 0 or not leading or any(i.type.ndim > 1 for i in vectors):
-        return _one_by_one(node, inputs, wide, axis, facts)[0]
-    numbers = pt.arange(operand.shape[0])
-    return operand[(numbers, *indices)]
+    if indices[: len(vectors)] != vectors or any(i.type.ndim > 1 for i in vectors):
+        return None
+    return operand[(pt.arange(operand.shape[0]), *indices)]

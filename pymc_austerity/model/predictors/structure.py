@@ -9,9 +9,10 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity._pymc import Constant, Neg, Variable, ancestors
-from pymc_austerity.model.compiling import evaluated
+from pymc_austerity._pymc import Constant, Variable, ancestors
+from pymc_austerity.model.compiling import OfTypes, evaluated
 from pymc_austerity.model.cut import RowLeaf
+from pymc_austerity.model.operations.table import scalar_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +143,18 @@ class PointMap:
         starts = tuple(int(end) for end in ends[:-1])
         return cls(tuple(str(v.name) for v in variables), starts, shapes, int(ends[-1]))
 
+    def numbers(self, entries: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Numbers of the variables that entries belong to."""
+        return np.unique(np.searchsorted(self.starts, entries, side="right") - 1)
+
     def variables(self, entries: NDArray[np.int64]) -> str:
         """Names of the variables that entries belong to."""
-        numbers = np.unique(np.searchsorted(self.starts, entries, side="right") - 1)
-        names = [self.names[number] for number in numbers]
+        names = [self.names[number] for number in self.numbers(entries)]
         return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
     def entry(self, entry: int) -> str:
         """Name of one entry."""
-        number = int(np.searchsorted(self.starts, entry, side="right")) - 1
+        (number,) = self.numbers(np.array([entry]))
         shape = self.shapes[number]
         if not shape:
             return self.names[number]
@@ -165,8 +169,7 @@ def named(predictor: Predictor, layout: PointMap) -> Predictor:
         text, sign = _text(term, layout), "-" if term.scale < 0 else "+"
         name += f" {sign} {text}" if name else text if sign == "+" else f"-{text}"
     if predictor.offset is not None:
-        node = predictor.offset.owner
-        is_negative = node is not None and isinstance(getattr(node.op, "scalar_op", None), Neg)
+        is_negative = scalar_name(predictor.offset.owner) == "Neg"
         name += f" {'-' if is_negative else '+'} {_data(predictor.offset)}"
     return replace(predictor, name=name)
 
@@ -246,7 +249,7 @@ class Design:
         """The linear predictor, shape (m,), or (m, n) at n points that are columns of a matrix."""
         total = self.product(theta)
         if self.offset is not None:
-            total += _along(self.offset, theta)
+            total += self.offset.reshape(-1, *(1,) * (theta.ndim - 1))
         return total
 
     def product(self, theta: NDArray) -> NDArray[np.float64]:
@@ -259,6 +262,13 @@ class Design:
                 part = term.matrix(len(theta)) @ theta
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((self.n_rows, *theta.shape[1:])) if total is None else total
+
+    def spelled_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Entries that rows read and their multipliers, both of shape (m, t)."""
+        entries = [np.broadcast_to(term.entries, term.data.shape) for term in self.terms]
+        nothing = np.empty((self.n_rows, 0))
+        data = np.hstack([nothing, *(term.data for term in self.terms)])
+        return np.hstack([nothing, *entries]).astype(np.int64), data
 
     def columns(self, size: int) -> NDArray[np.float64]:
         """The matrix, transposed, shape (d, m)."""
@@ -279,20 +289,7 @@ class Design:
                 total += weights @ term.matrix(total.size)
 
 
-def _along(of_rows: NDArray, theta: NDArray) -> NDArray:
-    """One number for each row, as a column where there are several points."""
-    return of_rows if theta.ndim == 1 else of_rows[:, None]
-
-
 DesignFunction: TypeAlias = Callable[[Sequence[NDArray]], list[Design]]
-
-
-def predictors_at(
-    designs: DesignFunction, point: NDArray, block: Sequence[NDArray]
-) -> tuple[list[Design], list[NDArray]]:
-    """The matrices of the predictors on a block of rows, and the predictors at a point."""
-    on_rows, exact = designs(block), point.astype(np.float64)
-    return on_rows, [design.eta(exact) for design in on_rows]
 
 
 def design_function(structure: RowStructure, model: pm.Model) -> DesignFunction:
@@ -353,8 +350,9 @@ def data_reader(
     computed = [g for g in graphs if g not in places]
     function: Any = None
     if computed:
-        function = evaluated(model, placeholders, computed)
-    return _DataReader(places, computed, function, [p.dtype for p in placeholders])
+        made = evaluated(model, placeholders, computed)
+        function = OfTypes(made, tuple(p.dtype for p in placeholders))
+    return _DataReader(places, computed, function)
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,13 +362,11 @@ class _DataReader:
     places: dict[Variable, int]
     computed: list[Variable]
     function: Any
-    dtypes: list[str]
 
     def __call__(self, block: Sequence[NDArray]) -> dict[Variable, NDArray]:
         values = {graph: block[place] for graph, place in self.places.items()}
         if self.computed:
-            given = [np.asarray(b, dtype=t) for b, t in zip(block, self.dtypes, strict=True)]
-            values.update(zip(self.computed, self.function(*given), strict=True))
+            values.update(zip(self.computed, self.function(*block), strict=True))
         return values
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from pymc_austerity.levels import (
     GroupedPosterior,
     JointBlock,
     KeptAtAnchor,
+    LevelsOfFactor,
+    NestedLevels,
     PartlyNonCentered,
     PriorOnlyEntries,
     Products,
@@ -147,6 +150,41 @@ def exchange_of(unread: Unread, anchor: LevelAnchor) -> Exchange | None:
     return Exchange(solve_triangular(root, directions, lower=True))
 
 
+def nested_levels(
+    parts: GroupedModel, anchor: LevelAnchor, factors: Sequence[LevelsOfFactor]
+) -> tuple[NestedLevels, ...]:
+    """Factors with levels that are each within one level of another, and read in the same way."""
+    found = []
+    for outer, inner in permutations(range(len(factors)), 2):
+        above, below = factors[outer], factors[inner]
+        if not (above.prior.is_quadratic and below.prior.is_quadratic):
+            continue
+        for i, j in np.ndindex(above.entries.shape[1], below.entries.shape[1]):
+            own, others = above.entries[:, i], below.entries[:, j]
+            within = _level_of_each(anchor, own, others)
+            if within is None:
+                continue
+            places = np.concatenate([own, others])
+            rows = np.concatenate([np.arange(own.size), within])
+            signs = np.repeat([1.0, -1.0], [own.size, others.size])
+            shape = own.size, anchor.point.size
+            directions = sparse.csr_array((signs, (rows, places)), shape=shape)
+            if _change_nothing(parts, anchor.point, directions):
+                found.append(NestedLevels(outer, inner, (i, j), within))
+    return tuple(found)
+
+
+def _level_of_each(
+    anchor: LevelAnchor, own: NDArray[np.int64], others: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """The one of the own entries with which rows read each of the others; None if not just one."""
+    if abs(anchor.row_free_hessian[others][:, own]).sum() > 0.0:  # they are the means of others
+        return None
+    together = sparse.csr_array(anchor.hessian[others][:, own])
+    together.eliminate_zeros()
+    return together.indices.astype(np.int64) if (np.diff(together.indptr) == 1).all() else None
+
+
 def _columns(parts: GroupedModel) -> sparse.csc_array:
     """Each common entry, and each column of the levels of each factor as a whole."""
     every = [parts.blocks.common[j : j + 1] for j in range(parts.blocks.common.size)]
@@ -157,12 +195,14 @@ def _columns(parts: GroupedModel) -> sparse.csc_array:
 
 
 def _change_nothing(
-    parts: GroupedModel, anchor: NDArray[np.float64], directions: NDArray[np.float64]
+    parts: GroupedModel,
+    anchor: NDArray[np.float64],
+    directions: NDArray[np.float64] | sparse.csr_array,
 ) -> bool:
     """Whether each row has the same log-likelihood after a step along the directions."""
     rng, values = np.random.default_rng(9), parts.derivatives.values
     here = anchor + _NEARBY * rng.standard_normal(anchor.size)
-    there = here + rng.uniform(0.5, 1.0, size=len(directions)) @ directions
+    there = here + rng.uniform(0.5, 1.0, size=directions.shape[0]) @ directions
     return all(
         np.allclose(values(there, *block), values(here, *block), rtol=_SAME, atol=_SAME)
         for block in parts.blocks_of_rows()

@@ -33,6 +33,7 @@ from pymc_austerity.setup.levels.anchor import NoGroupsError, find_level_anchor
 from pymc_austerity.setup.levels.blocks import (
     common_normal,
     exchange_of,
+    nested_levels,
     prior_only_entries,
     remainder_of_expansion,
     unread_directions,
@@ -181,7 +182,8 @@ def build_grouped(
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
     shares = shares_of_sweeps(posterior, joint)
-    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange)
+    nested = nested_levels(parts, anchor, factors) if not means else ()
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange, nested)
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
 

@@ -10,8 +10,7 @@ from examples.benchmarks.bounds import by_row
 from pymc_austerity.exact import largest_change
 from pymc_austerity.model import ModelAt, find_predictors, split_log_density
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
-from pymc_austerity.model.bounds.boxes import at_points
-from pymc_austerity.model.bounds.enclosure import enclose
+from pymc_austerity.model.bounds.enclosure import at_points, enclose
 from tests.zoo.all_shapes import SHAPES
 from tests.zoo.registry import Shape
 

@@ -5,8 +5,8 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
-from pymc_austerity.model.bounds.boxes import about_groups, about_rows, groups_of_like_rows
-from pymc_austerity.model.bounds.enclosure import enclose
+from pymc_austerity.model.bounds.constants import groups_of_like_rows
+from pymc_austerity.model.bounds.enclosure import about_groups, about_rows, enclose
 
 ETA, Y, K = pt.dvector("eta"), pt.dvector("y"), pt.lvector("k")
 

@@ -5,8 +5,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.model.bounds import scalar_function
-from pymc_austerity.model.bounds.boxes import about_rows
-from pymc_austerity.model.bounds.enclosure import enclose
+from pymc_austerity.model.bounds.enclosure import about_rows, enclose
 
 ETA = pt.dvector("eta")
 POWERS = pt.stack([pt.exp(ETA), pt.exp(-2.0 * ETA), pt.exp(0.5 * ETA)], axis=1)

@@ -4,34 +4,34 @@ import numpy as np
 import pytest
 from scipy import special
 
-from pymc_austerity.model.operations import functions
+from pymc_austerity.model.operations import enclosures
 from pymc_austerity.model.operations.jets import Interval, point
 
 ORDER = 8
 REAL, POSITIVE, NEGATIVE, ABOVE_MINUS_ONE = (-4.0, 4.0), (0.2, 6.0), (-5.0, -0.2), (-0.8, 4.0)
 
 FUNCTIONS = {
-    "cos": (functions.cos, np.cos, REAL),
-    "erf": (functions.erf, special.erf, REAL),
-    "erfc": (functions.erfc, special.erfc, REAL),
-    "erfcx": (functions.erfcx, special.erfcx, (-2.0, 4.0)),
-    "exp": (functions.exp, np.exp, REAL),
-    "expm1": (functions.expm1, np.expm1, REAL),
-    "gammaln": (functions.gammaln, special.gammaln, POSITIVE),
-    "log": (functions.log, np.log, POSITIVE),
-    "log1mexp": (functions.log1mexp, lambda x: np.log(-np.expm1(x)), NEGATIVE),
-    "log1p": (functions.log1p, np.log1p, ABOVE_MINUS_ONE),
-    "log1p_of_square": (functions.log1p_of_square, lambda x: np.log1p(x * x), REAL),
-    "power 3": (functions.power(3), lambda x: x**3, REAL),
-    "power -1.5": (functions.power(-1.5), lambda x: x**-1.5, POSITIVE),
-    "psi": (functions.psi, special.psi, POSITIVE),
-    "reciprocal": (functions.reciprocal, lambda x: 1 / x, POSITIVE),
-    "reciprocal, negative": (functions.reciprocal, lambda x: 1 / x, NEGATIVE),
-    "sigmoid": (functions.sigmoid, special.expit, REAL),
-    "sin": (functions.sin, np.sin, REAL),
-    "softplus": (functions.softplus, lambda x: np.logaddexp(0, x), REAL),
-    "sqrt": (functions.sqrt_, np.sqrt, POSITIVE),
-    "tanh": (functions.tanh, np.tanh, REAL),
+    "cos": (enclosures.cos, np.cos, REAL),
+    "erf": (enclosures.erf, special.erf, REAL),
+    "erfc": (enclosures.erfc, special.erfc, REAL),
+    "erfcx": (enclosures.erfcx, special.erfcx, (-2.0, 4.0)),
+    "exp": (enclosures.exp, np.exp, REAL),
+    "expm1": (enclosures.expm1, np.expm1, REAL),
+    "gammaln": (enclosures.gammaln, special.gammaln, POSITIVE),
+    "log": (enclosures.log, np.log, POSITIVE),
+    "log1mexp": (enclosures.log1mexp, lambda x: np.log(-np.expm1(x)), NEGATIVE),
+    "log1p": (enclosures.log1p, np.log1p, ABOVE_MINUS_ONE),
+    "log1p_of_square": (enclosures.log1p_of_square, lambda x: np.log1p(x * x), REAL),
+    "power 3": (enclosures.power(3), lambda x: x**3, REAL),
+    "power -1.5": (enclosures.power(-1.5), lambda x: x**-1.5, POSITIVE),
+    "psi": (enclosures.psi, special.psi, POSITIVE),
+    "reciprocal": (enclosures.reciprocal, lambda x: 1 / x, POSITIVE),
+    "reciprocal, negative": (enclosures.reciprocal, lambda x: 1 / x, NEGATIVE),
+    "sigmoid": (enclosures.sigmoid, special.expit, REAL),
+    "sin": (enclosures.sin, np.sin, REAL),
+    "softplus": (enclosures.softplus, lambda x: np.logaddexp(0, x), REAL),
+    "sqrt": (enclosures.sqrt_, np.sqrt, POSITIVE),
+    "tanh": (enclosures.tanh, np.tanh, REAL),
 }
 
 
@@ -67,7 +67,7 @@ class TestDerivatives:
             assert (at.lower - slack <= x.upper).all(), n
 
 
-@pytest.mark.parametrize("function", [functions.log, functions.reciprocal, functions.sqrt_])
+@pytest.mark.parametrize("function", [enclosures.log, enclosures.reciprocal, enclosures.sqrt_])
 def test_nothing_is_known_where_a_function_is_not_defined(function):
     with np.errstate(all="ignore"):
         found = function(Interval(np.array([-1.0]), np.array([2.0])), 3)

@@ -1,17 +1,22 @@
-"""Log-likelihoods of rows with first and second derivatives, as one compiled loop."""
+"""Rows at given predictors, with derivatives or summed at many points, as compiled loops."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
 import numba
 import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel.formula import along, derivatives, indented, module_with
-from pymc_austerity.model.kernel.generated import Generated, module_of
+from pymc_austerity.model.kernel.formula import (
+    derivatives,
+    derivatives_along,
+    indented,
+    module_with,
+)
+from pymc_austerity.model.kernel.generated import Generated
 from pymc_austerity.model.kernel.kernel import from_table
 from pymc_austerity.model.kernel.row_formula import RowFormula, row_formula_of
 from pymc_austerity.model.kernel.scalar import (
@@ -19,12 +24,13 @@ from pymc_austerity.model.kernel.scalar import (
     Names,
     NoKernelError,
     Scalar,
-    computed_from,
     given,
     or_reason,
+    parts_from,
     statements,
 )
-from pymc_austerity.model.predictors.structure import RowStructure
+from pymc_austerity.model.predictors.derivatives import predictor_values
+from pymc_austerity.model.predictors.structure import DesignFunction, RowStructure, design_function
 
 _LOOP = """
 @njit(error_model="numpy", cache=CACHE, nogil=True)
@@ -79,6 +85,19 @@ _SUM = """eta_{k} = offsets[{k} * n + i]
 for term in range(starts[{k} * n + i], starts[{k} * n + i + 1]):
     eta_{k} += coefficients[term] * point[entries[term]]"""
 
+_TOTALS = """
+@njit(error_model="numpy", cache=CACHE)
+def totals(etas, out, {arrays}):
+    common = np.empty(({n_common}, out.size))
+    for p in range(out.size):
+{of_points}
+    for i in range(etas.shape[1]):
+{of_row}
+        for p in range(out.size):
+{own}
+            out[p] += {value}
+"""
+
 _TITLE = "Rows and their derivatives"
 _MOST_OPERATIONS = 2_000
 """Beyond, compiling takes longer than it saves."""
@@ -94,6 +113,7 @@ class _Loop(Generated):
         Numbers that a row gives.
     """
 
+    by_arrays: ClassVar = "derivatives"
     n_outputs: int
 
     def __call__(self, etas: NDArray[np.float64], *inputs: NDArray) -> NDArray[np.float64]:
@@ -104,10 +124,6 @@ class _Loop(Generated):
         out = np.empty((self.n_outputs, etas.shape[1]))
         self._function(etas, out, *inputs)
         return out
-
-    @cached_property
-    def _function(self) -> Any:
-        return module_of(self.source).derivatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +236,7 @@ def row_loops_of(structure: RowStructure) -> RowLoops:
     if isinstance(slopes, str):
         raise NoKernelError(slopes)
     directions = [given(f"along[{k}]", "f", Dependence.POINT) for k in range(len(layout.lines))]
-    _, products = along(layout.root, layout.etas, directions)
+    _, products = derivatives_along(layout.root, layout.etas, directions)
     source = _rows(products, layout, structure.types, "along, ")
     return RowLoops(slopes, _Loop(source, len(products)))
 
@@ -247,7 +263,7 @@ def _of_levels(
     """The function of addresses, for levels as rows."""
     are_common, names = [line.is_common for line in layout.lines], Names("t")
     common = _sums(are_common, which=True) + statements(
-        computed_from(outputs, Dependence.POINT), names
+        parts_from(outputs, Dependence.POINT), names
     )
     own = _sums(are_common, which=False) + statements(outputs, names)
     found = [names.of(output) for output in outputs]
@@ -276,3 +292,118 @@ def _quadratic_form(upper: Sequence[str], r: int) -> str:
     pairs = combinations_with_replacement(range(r), 2)
     products = (f"u{k} * v{k}" if k == m else f"(u{k} * v{m} + u{m} * v{k})" for k, m in pairs)
     return " + ".join(f"{c} * {p}" for c, p in zip(upper, products, strict=True)) or "0.0"
+
+
+# ------------------------------------------------------------------ totals
+
+
+@dataclass(frozen=True, eq=False)
+class RowTotals(Generated):
+    """Sums over rows of their log-likelihoods, at many points at once.
+
+    The linear predictors of a block of rows at all points are one product of two matrices.
+
+    Attributes
+    ----------
+    source : str
+        Of the generated module; empty where the formula of a row has no rule.
+    designs : callable
+        Evaluates the matrices of the predictors.
+    by_graph : callable or None
+        In its place, ``f(*etas, *block)``: a list of the log-likelihoods of the rows at one point.
+    """
+
+    by_arrays: ClassVar = "totals"
+    designs: DesignFunction
+    by_graph: Callable[..., list] | None = None
+
+    def __call__(self, points: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        """Sums over a block of rows, shape (n,), nats.
+
+        Parameters
+        ----------
+        points : float array, shape (n, d)
+        *block : array
+            One for each leaf, rows on axis 0, C-contiguous.
+        """
+        columns = points.T.astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):  # what is not finite is rejected
+            etas = np.stack([design.eta(columns) for design in self.designs(block)])
+            if self.by_graph is not None:
+                at_points = (self.by_graph(*etas[..., p], *block) for p in range(len(points)))
+                return np.array([float(values.sum()) for (values,) in at_points])
+            total = np.zeros(len(points))
+            self._function(np.ascontiguousarray(etas), total, *block)
+            return total
+
+
+def row_totals(
+    structure: RowStructure, model: pm.Model, *, compile_kwargs: dict[str, Any] | None = None
+) -> RowTotals:
+    """Make the sums of rows that are functions of linear predictors.
+
+    Parameters
+    ----------
+    structure : RowStructure
+        The rows as a function of linear predictors.
+    model : pymc.Model
+        The model, for compilation.
+    compile_kwargs : dict, optional
+        Passed on to ``pymc.compile`` where the formula of a row has no rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.model import ModelAt, find_predictors, row_totals, split_log_density
+    >>> with pm.Model() as model:
+    ...     b = pm.Normal("b", shape=2)
+    ...     _ = pm.Poisson("y", pm.math.exp(np.eye(2) @ b), observed=np.zeros(2))
+    >>> split = split_log_density(model)
+    >>> structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
+    >>> row_totals(structure, model)(np.zeros((2, 2)), *split.arrays)
+    array([-2., -2.])
+    """
+    designs = design_function(structure, model)
+    try:
+        return RowTotals(_source_of_totals(structure), designs)
+    except NoKernelError:
+        return RowTotals("", designs, predictor_values(structure, model, compile_kwargs))
+
+
+def _source_of_totals(structure: RowStructure) -> str:
+    """Source of the module: what points or rows share is computed once for them.
+
+    Raises
+    ------
+    NoKernelError
+        An operation has no rule, or there are too many.
+    """
+    layout = row_formula_of(structure)
+    lines = range(len(layout.lines))
+    shared = {k for k in lines if layout.lines[k].is_common}
+    names = Names("t")
+    common = parts_from([layout.root], Dependence.POINT)
+    of_points = [f"eta_{k} = etas[{k}, 0, p]" for k in lines if k in shared]
+    of_points += statements(common, names)
+    of_points += [f"common[{n}, p] = {names.of(scalar)}" for n, scalar in enumerate(common)]
+    names = Names("r", {scalar: _read(scalar, n) for n, scalar in enumerate(common)})
+    of_row = statements(parts_from([layout.root], Dependence.DATA), names)
+    own = [f"eta_{k} = etas[{k}, i, p]" for k in lines]
+    own += statements([layout.root], names)
+    function = _TOTALS.format(
+        arrays=", ".join(f"leaf_{k}" for k in range(len(structure.leaves))),
+        n_common=len(common),
+        of_points=indented(2, of_points),
+        of_row=indented(2, of_row),
+        own=indented(3, own),
+        value=names.of(layout.root),
+    )
+    title = "Log-likelihoods of rows at many points"
+    return module_with(title, [layout.root], function, _MOST_OPERATIONS)
+
+
+def _read(scalar: Scalar, n: int) -> str:
+    """A scalar that was stored as a real number."""
+    number = f"common[{n}, p]"
+    return {"b": f"({number} != 0.0)", "i": f"int({number})", "f": number}[scalar.kind]
