@@ -35,8 +35,8 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # Attributes of PyMC's distributions: what makes their variables, which has no page of its own.
 nitpick_ignore = [
-    ("py:class", "pymc_austerity.paper.selection_priors.InclusionIndicatorsRV"),
-    ("py:class", "pymc_austerity.paper.selection_priors.SpikeAndSlabRV"),
+    ("py:class", "pymc_austerity.paper.selection.InclusionIndicatorsRV"),
+    ("py:class", "pymc_austerity.paper.selection.SpikeAndSlabRV"),
     ("py:class", "pymc_austerity.paper.orthonormal.UniformStiefelRV"),
 ]
 

@@ -91,10 +91,9 @@ def acceptance_error(
     >>> acceptance_error([0.0, -1.0, -5.0], [1.0, 1.0, 1.0], looks, Boundary(0.05)).round(3)
     array([-0.116,  0.039,  0.009])
     """
-    information = looks.information
-    if information.size == 0:
+    if len(looks) == 1:
         return np.zeros(np.size(log_ratio))
-    distances = distance_grid(float(information[0]), float(information[-1]))
+    distances = distance_grid([looks])
     error = operating_characteristic(distances, looks, boundary).error
     return quadrature(log_ratio, spread, distances) @ error
 
@@ -165,8 +164,7 @@ def design_for_acceptance(
     Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
     Metropolis-Hastings Budget. ICML, section 5.2.
     """
-    sizes = sorted(batch_sizes)
-    question = DesignProblem.of(trial.mu_std, trial.n_rows, constant_looks, sizes)
+    question = DesignProblem.of(trial.mu_std, trial.n_rows, constant_looks, batch_sizes)
     weights = quadrature(trial.log_ratio, trial.spread, question.distances)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
@@ -174,4 +172,4 @@ def design_for_acceptance(
         error = operating_characteristic(question.distances, looks, boundary).error
         return float(np.abs(weights @ error).mean())
 
-    return cheapest(question, risk, max_error, sizes, alphas)
+    return cheapest(question, risk, max_error, alphas)

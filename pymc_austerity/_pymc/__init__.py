@@ -110,6 +110,7 @@ from pymc_austerity._pymc.sampling import (
     groups_of_chain,
     join_chains,
     set_target_acceptance,
+    with_group,
 )
 
 try:  # to come in PyMC: what pm.sample(sampler=...) takes

@@ -191,10 +191,18 @@ def _keep_draws(idata: Any, model: pm.Model) -> None:
     step = max(n_chains * n_draws // _MOST_KEPT, 1)
     last = slice((n_draws - 1) % step, None, step)
     draws = xr.Dataset({name: posterior[name].isel(draw=last) for name in names})
+    with_group(idata, OWN_DRAWS, draws)
+
+
+def with_group(idata: Any, group: str, dataset: xr.Dataset) -> Any:
+    """The same result with another group, which replaces one of the same name."""
     if isinstance(idata, xr.DataTree):
-        idata[OWN_DRAWS] = xr.DataTree(draws)
-    else:
-        idata.add_groups({OWN_DRAWS: draws}, warn_on_custom_groups=False)
+        idata[group] = xr.DataTree(dataset)
+        return idata
+    if group in idata.groups():
+        del idata[group]
+    idata.add_groups({group: dataset}, warn_on_custom_groups=False)
+    return idata
 
 
 def _in_words(what_is_wrong: Callable[..., str], idata: Any, *, look_at_draws: bool) -> str:

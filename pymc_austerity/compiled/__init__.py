@@ -5,28 +5,27 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 `pymc_austerity.deciding` and `pymc_austerity.sequential` do, with the same random numbers.
 """
 
-from pymc_austerity.compiled.block import CompiledPosterior
-from pymc_austerity.compiled.calls import (
+from pymc_austerity.compiled.addresses import (
+    MOST_APART,
+    RowsByAddress,
     address_of_tail,
     addressed,
     call_of_one,
     call_of_prior,
     call_on_rows,
+    evaluated,
+    evaluator,
     table_of,
 )
-from pymc_austerity.compiled.chain import (
-    CompiledChain,
-    CompiledTarget,
-    Transitions,
-)
-from pymc_austerity.compiled.decision import (
+from pymc_austerity.compiled.decisions import (
     STATISTICS,
     CompiledTest,
+    ExactDecisions,
     SequentialDecisions,
     compiled_test,
+    new_decisions,
     new_survey,
 )
-from pymc_austerity.compiled.exact import ExactDecisions, new_decisions
 from pymc_austerity.compiled.owners import (
     FEWEST_ROWS,
     Owners,
@@ -35,10 +34,13 @@ from pymc_austerity.compiled.owners import (
     decide_each,
 )
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
-from pymc_austerity.compiled.rows import MOST_APART, RowsByAddress, evaluated, evaluator
-from pymc_austerity.compiled.trajectories import (
+from pymc_austerity.compiled.transitions import (
+    CompiledChain,
+    CompiledPosterior,
+    CompiledTarget,
     CompiledTrajectories,
     KnownByAddress,
+    Transitions,
     center_and_scale,
     walk,
 )

@@ -7,11 +7,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import address_of_tail
-from pymc_austerity.compiled.decision import compiled_test
+from pymc_austerity.compiled.addresses import address_of_tail
+from pymc_austerity.compiled.decisions import compiled_test
 from pymc_austerity.sequential import StudentTTest
-from pymc_austerity.sequential.estimates import estimate_uniform, merged, moments_of
 from pymc_austerity.sequential.stopping import error_if_decided
+from pymc_austerity.sequential.surveys import estimate_uniform, merged, moments_of
 
 _ODD, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),

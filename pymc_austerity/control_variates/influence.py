@@ -40,9 +40,7 @@ class ResidualFunction:
 
 
 def influence_scores(
-    function: Callable[..., NDArray],
-    pairs: Sequence[tuple[NDArray, NDArray]],
-    source: RowSource,
+    function: Callable[..., NDArray], pairs: Sequence[tuple[NDArray, NDArray]], source: RowSource
 ) -> NDArray[np.float64]:
     """Root mean square of the differences of each row over pilot pairs of points.
 
@@ -67,9 +65,7 @@ def influence_scores(
 
 
 def influence_of_all(
-    function: Callable[..., NDArray],
-    pairs: Sequence[tuple[NDArray, NDArray]],
-    source: RowSource,
+    function: Callable[..., NDArray], pairs: Sequence[tuple[NDArray, NDArray]], source: RowSource
 ) -> tuple[NDArray[np.float64], "Influence"]:
     """The same scores, and a function that scores other residuals of these rows on that scale."""
     squares, sizes = np.zeros(source.n_rows), []
@@ -249,12 +245,7 @@ class FirstLookSizes(NamedTuple):
 
 
 def cheapest_first_look(
-    largest: LargestScores,
-    *,
-    epsilon: float,
-    n_strata: int,
-    fewest_per_stratum: int,
-    most: int,
+    largest: LargestScores, *, epsilon: float, n_strata: int, fewest_per_stratum: int, most: int
 ) -> FirstLookSizes:
     r"""Numbers of rows always read and of rows of each stratum, for the cheapest decisions.
 

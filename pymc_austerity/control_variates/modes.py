@@ -13,19 +13,17 @@ from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.anchor import (
     Anchor,
-    NoAnchorError,
-    find_anchor,
-    inverse_root,
-    some_rows,
-)
-from pymc_austerity.control_variates.influence import differences_of_all
-from pymc_austerity.control_variates.mode import (
     Differentiable,
+    NoAnchorError,
     NoModeError,
     RowDensity,
     approach_mode,
+    find_anchor,
+    inverse_root,
+    some_rows,
     trust_region,
 )
+from pymc_austerity.control_variates.influence import differences_of_all
 from pymc_austerity.rows import RowSource
 
 _N_SEARCHES = 8

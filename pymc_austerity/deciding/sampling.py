@@ -115,23 +115,14 @@ class UniformSampling:
         return replace(self, batch_size=min(n_rows, self.n_rows))
 
 
+@dataclass(slots=True)
 class _Differences:
-    __slots__ = ("current", "draw", "function", "proposed", "rng", "rows")
-
-    def __init__(
-        self,
-        function: RowFunction,
-        proposed: NDArray,
-        current: NDArray,
-        draw: Any,
-        rng: np.random.Generator,
-    ) -> None:
-        self.function = function
-        self.proposed = proposed
-        self.current = current
-        self.draw = draw
-        self.rng = rng
-        self.rows: Any = None  # which are drawn when the first of them are read
+    function: RowFunction
+    proposed: NDArray
+    current: NDArray
+    draw: Any
+    rng: np.random.Generator
+    rows: Any = None  # which are drawn when the first of them are read
 
     def read(self, n_rows: Any) -> Any:
         if self.rows is None:

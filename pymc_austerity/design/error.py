@@ -1,7 +1,7 @@
 """How often a sequential test errs and how many rows it reads, computed before a run."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -331,13 +331,13 @@ def _density_of_distance(distance: NDArray[np.float64], acceptance: float) -> ND
     return np.asarray(exponnorm.pdf(distance, 1.0 / deviation, loc=mean, scale=deviation))
 
 
-def distance_grid(first: float, last: float, furthest: float = 0.0) -> Floats:
-    r"""Distances from the threshold at which to compute the error of a test.
+def distance_grid(tests: Sequence[Looks], furthest: float = 0.0) -> Floats:
+    r"""Distances from the threshold at which to compute the errors of some tests.
 
     Parameters
     ----------
-    first, last : float
-        Smallest and largest information of a look, in units of 1 / spread squared.
+    tests : sequence of Looks
+        When these tests look.
     furthest : float
         A distance that must be within the range.
 
@@ -346,6 +346,8 @@ def distance_grid(first: float, last: float, furthest: float = 0.0) -> Floats:
     float array, shape (K,)
         Values of :math:`\mu_{std}` from 0 on: evenly spaced at first, then geometrically.
     """
+    information = np.concatenate([looks.information for looks in tests])
+    first, last = (information.min(), information.max()) if information.size else (1.0, 1.0)
     scale = math.sqrt(last)
     top = max(_FARTHEST_ERROR / math.sqrt(first), furthest)
     nodes = np.sinh(np.linspace(0.0, math.asinh(scale * top), _N_DISTANCES)) / scale

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from pymc_austerity.arguments import checked_number, checked_tail
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import further_counts, weight_of_variance
 from pymc_austerity.strata import Strata
@@ -55,7 +56,7 @@ class Looks:
         if effective.shape != shares.shape:
             raise SettingError(
                 f"there are {shares.size} shares and {effective.size} effective shares: give one "
-                "of each per look"
+                "of each per look."
             )
         object.__setattr__(self, "shares", shares)
         object.__setattr__(self, "effective_shares", effective)
@@ -74,7 +75,7 @@ def _checked(shares: ArrayLike) -> NDArray[np.float64]:
     values = np.array(shares, dtype=np.float64, ndmin=1)
     increasing = values.ndim == 1 and bool(np.all(np.diff(values, prepend=0.0) > 0.0))
     if not (increasing and values.size and values[-1] == 1.0):
-        raise SettingError("shares of the rows must increase from above 0 to 1, one per look")
+        raise SettingError("shares of the rows must increase from above 0 to 1, one per look.")
     values.flags.writeable = False
     return values
 
@@ -135,7 +136,7 @@ def doubling_looks(batch_size: int, n_rows: int) -> Looks:
 
 def _check_sizes(batch_size: int, n_rows: int) -> None:
     if not 1 <= batch_size <= n_rows:
-        raise SettingError(f"batch_size is {batch_size}: it must lie between 1 and n_rows={n_rows}")
+        raise SettingError(f"batch_size={batch_size} must lie between 1 and n_rows={n_rows}.")
 
 
 def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]:
@@ -269,10 +270,8 @@ class Boundary:
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.epsilon <= 0.5:
-            raise SettingError(f"epsilon is {self.epsilon}: it must lie in [0, 0.5]")
-        if not np.isfinite(self.alpha):
-            raise SettingError(f"alpha is {self.alpha}: it must be a finite number")
+        checked_tail("epsilon", self.epsilon)
+        checked_number("alpha", self.alpha, np.isfinite, "an exponent", "a finite number")
 
     def at(self, looks: Looks) -> NDArray[np.float64]:
         """Boundaries at every look but the last, at which all rows are read; shape (J - 1,)."""

@@ -11,11 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from pymc_austerity.design.error import (
-    distance_grid,
-    operating_characteristic,
-    worst_error,
-)
+from pymc_austerity.design.error import distance_grid, operating_characteristic, worst_error
 from pymc_austerity.design.looks import Boundary, Looks, constant_looks
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import SettingError
@@ -70,12 +66,13 @@ class TestDesign:
 
 
 class DesignProblem(NamedTuple):
-    """Purpose of a design: distances of decisions, and how error and usage are averaged."""
+    """Purpose of a design: tests to try, and decisions over which error and usage are averaged."""
 
     n_rows: int
     looks: Callable[[int, int], Looks]
+    sizes: list[int]
+    decisions: Floats
     distances: Floats
-    of_decisions: Floats
 
     @classmethod
     def of(
@@ -83,24 +80,28 @@ class DesignProblem(NamedTuple):
         mu_std: ArrayLike,
         n_rows: int,
         looks: Callable[[int, int], Looks],
-        sizes: Sequence[int],
+        batch_sizes: Iterable[int] | None,
     ) -> "DesignProblem":
         """Means over decisions at given distances, for tests of these batch sizes."""
-        distances = np.abs(np.asarray(mu_std, dtype=np.float64))
-        grid = common_grid([looks(size, n_rows) for size in sizes], float(distances.max()))
-        return cls(n_rows, looks, grid, mean_weights(distances, grid))
+        sizes = default_batch_sizes(n_rows, looks) if batch_sizes is None else sorted(batch_sizes)
+        if not sizes:
+            raise SettingError("batch_sizes must name at least one value to try.")
+        decisions = np.abs(np.asarray(mu_std, dtype=np.float64))
+        tests = [looks(size, n_rows) for size in sizes]
+        return cls(n_rows, looks, sizes, decisions, distance_grid(tests, float(decisions.max())))
 
     def design(self, batch_size: int, boundary: Boundary) -> TestDesign:
         """Expected error and cost of a test."""
         looks = self.looks(batch_size, self.n_rows)
-        error, usage = operating_characteristic(self.distances, looks, boundary)
+        found = operating_characteristic(self.distances, looks, boundary)
+        error, usage = (np.interp(self.decisions, self.distances, each).mean() for each in found)
         return TestDesign(
             batch_size=batch_size,
             epsilon=boundary.epsilon,
             alpha=boundary.alpha,
-            expected_error=float(self.of_decisions @ error),
-            worst_error=float(error[0]),
-            expected_data_fraction=float(self.of_decisions @ usage),
+            expected_error=float(error),
+            worst_error=float(found.error[0]),
+            expected_data_fraction=float(usage),
         )
 
 
@@ -134,52 +135,20 @@ def default_batch_sizes(n_rows: int, looks: Callable[[int, int], Looks]) -> list
     return sizes[::-1] or [n_rows]
 
 
-def sizes_to_try(
-    given: Iterable[int] | None, n_rows: int, looks: Callable[[int, int], Looks]
-) -> list[int]:
-    """Batch sizes as given, or the default ones; increasing."""
-    return default_batch_sizes(n_rows, looks) if given is None else sorted(given)
-
-
-def check_settings(max_error: float, sizes: Sequence[int], alphas: Sequence[float]) -> None:
-    """Raise an error if there is nothing to search for."""
-    if not 0.0 < max_error < 0.5:
-        raise SettingError(f"max_error is {max_error}: it must lie above 0 and below 0.5")
-    if not len(sizes) or not len(alphas):
-        raise SettingError("batch_sizes and alphas must name at least one value each to try")
-
-
-def common_grid(tests: Sequence[Looks], furthest: float) -> Floats:
-    """Distances that suit all tests."""
-    information = [looks.information for looks in tests if len(looks) > 1]
-    if not information:
-        return distance_grid(1.0, 1.0, furthest)
-    return distance_grid(
-        float(min(each[0] for each in information)),
-        float(max(each[-1] for each in information)),
-        furthest,
-    )
-
-
-def mean_weights(mu_std: Floats, grid: Floats) -> Floats:
-    """Weights of the mean over given distances, where values are linear between the nodes."""
-    cell = np.clip(np.searchsorted(grid, mu_std, side="right") - 1, 0, grid.size - 2)
-    part = (mu_std - grid[cell]) / np.diff(grid)[cell]
-    weights = np.bincount(cell, 1.0 - part, grid.size) + np.bincount(cell + 1, part, grid.size)
-    return np.asarray(weights / mu_std.size)
-
-
 def cheapest(
     question: DesignProblem,
     risk: Callable[[int, Boundary], float],
     max_error: float,
-    sizes: Sequence[int],
     alphas: Sequence[float],
     loosest: float = 0.5,
 ) -> TestDesign:
     """Try all batch sizes and shapes, each with the largest allowed epsilon."""
-    best = question.design(sizes[0], Boundary(0.0, alphas[0]))
-    for size in sizes:
+    if not 0.0 < max_error < 0.5:
+        raise SettingError(f"max_error is {max_error}: it must lie above 0 and below 0.5.")
+    if not len(alphas):
+        raise SettingError("alphas must name at least one value to try.")
+    best = question.design(question.sizes[0], Boundary(0.0, alphas[0]))
+    for size in question.sizes:
         for alpha in alphas:
             if size >= best.expected_data_fraction * question.n_rows:
                 continue  # its first look alone costs as much
@@ -276,14 +245,12 @@ def average_design(
     >>> average_design(mu_std, n_rows=10_000, max_error=0.01).expected_error <= 0.01
     True
     """
-    sizes = sizes_to_try(batch_sizes, n_rows, looks)
-    check_settings(max_error, sizes, alphas)
-    question = DesignProblem.of(mu_std, n_rows, looks, sizes)
+    question = DesignProblem.of(mu_std, n_rows, looks, batch_sizes)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         return question.design(batch_size, boundary).expected_error
 
-    return cheapest(question, risk, max_error, sizes, alphas, loosest)
+    return cheapest(question, risk, max_error, alphas, loosest)
 
 
 def worst_case_design(
@@ -334,12 +301,10 @@ def worst_case_design(
     >>> design.worst_error <= 0.05, design.epsilon < 0.05
     (True, True)
     """
-    sizes = sizes_to_try(batch_sizes, n_rows, looks)
-    check_settings(max_error, sizes, alphas)
     distances = np.linspace(0.0, 10.0, 201) if mu_std is None else mu_std
-    question = DesignProblem.of(distances, n_rows, looks, sizes)
+    question = DesignProblem.of(distances, n_rows, looks, batch_sizes)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         return worst_error(looks(batch_size, n_rows), boundary)
 
-    return cheapest(question, risk, max_error, sizes, alphas)
+    return cheapest(question, risk, max_error, alphas)

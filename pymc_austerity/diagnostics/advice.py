@@ -10,12 +10,7 @@ import xarray as xr
 
 from pymc_austerity.diagnostics.chains import on_chains
 from pymc_austerity.diagnostics.convergence import Convergence, convergence_of, why_not_checked
-from pymc_austerity.diagnostics.decisions import (
-    audit_table,
-    contradicts,
-    data_usage,
-    needed_audits,
-)
+from pymc_austerity.diagnostics.decisions import audit_table, contradicts, data_usage, needed_audits
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
 _MOST_ROWS = 0.5
@@ -50,11 +45,6 @@ class Facts:
     promise: str
     convergence: Convergence | None
     unchecked: str
-
-    @property
-    def disagreement(self) -> tuple[str, str] | None:
-        """What is wrong with the chains, and what to do; None if nothing is wrong."""
-        return on_chains(self.info, self.usage, self.convergence)
 
 
 def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
@@ -91,9 +81,10 @@ def _said(rules: tuple[Rule, ...], facts: Facts) -> list[str]:
 
 
 def _disagreement(facts: Facts) -> str | None:
-    if facts.disagreement is None:
+    found = on_chains(facts.info, facts.usage, facts.convergence)
+    if found is None:
         return None
-    wrong, remedy = facts.disagreement
+    wrong, remedy = found
     return f"{wrong[0].upper()}{wrong[1:]}: {remedy}."
 
 

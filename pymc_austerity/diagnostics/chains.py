@@ -15,7 +15,7 @@ from pymc_austerity.diagnostics.convergence import (
 )
 from pymc_austerity.diagnostics.decisions import (
     audit_table,
-    contradicts,
+    broken_promise,
     data_usage,
     exact_interval,
 )
@@ -88,42 +88,6 @@ def on_chains(
             f"'{convergence.ess_name}', whose mean is uncertain by {error:.2f} posterior sd"
         ), _slow(info, convergence)
     return None
-
-
-def on_one_chain(info: RunInfo, frozen: tuple[str, float]) -> tuple[str, str]:
-    """What is wrong with the only chain, and what to do about it.
-
-    Parameters
-    ----------
-    info : RunInfo
-        Kind of the run.
-    frozen : tuple of str and float
-        Result of `frozen_entry`.
-    """
-    name, ess = frozen
-    n_draws = info.statistics.sizes["draw"]
-    return (
-        f"the chain hardly moved ('{name}': {ess:,.0f} effective draws of {n_draws:,})",
-        _poor_mixing(info),
-    )
-
-
-def on_no_move(info: RunInfo, usage: pd.DataFrame) -> tuple[str, str] | None:
-    """What to do about a run in which nothing moved; None if anything moved.
-
-    Parameters
-    ----------
-    info : RunInfo
-        Kind of the run.
-    usage : pandas.DataFrame
-        Result of `data_usage`.
-    """
-    if usage.loc["all", "acceptance"] != 0.0:
-        return None
-    return f"no {info.decision} changed anything, so all draws are where chains began", (
-        "look for values in the data that leave hardly any point possible, start elsewhere "
-        "(initvals), or tune longer"
-    )
 
 
 def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:
@@ -235,32 +199,27 @@ def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
     if not {"n_audited", "n_wrong"} <= set(statistics) or info.nothing_to_audit:
         return
     row = audit_table(statistics, None, _CERTAIN, None).loc["all"]
-    if not contradicts(row):
-        return
-    source = info.strictness
-    if source == "epsilon" and not info.is_bounded:
-        source += " (which bounds the error of one look)"
-    wrong = (
-        f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
-        f"more than the {row['promised']:.2%} allowed by {source}"
-    )
-    yield wrong, info.fewer_errors
+    if broken := broken_promise(row, info):
+        yield broken
 
 
 def _on_chains(
     idata: Any, statistics: xr.Dataset, look_at_draws: bool
 ) -> Iterator[tuple[str, str]]:
     info, usage = RunInfo(statistics), data_usage(statistics)
-    unmoved = on_no_move(info, usage)
-    if unmoved is not None:
-        yield unmoved
+    if usage.loc["all", "acceptance"] == 0.0:
+        yield (
+            f"no {info.decision} changed anything, so all draws are where chains began",
+            "look for values in the data that leave hardly any point possible, start elsewhere "
+            "(initvals), or tune longer",
+        )
         return
     if not statistics.sizes["chain"] > 1:
-        frozen = frozen_entry(idata) if look_at_draws else None
-        if frozen is not None:
-            yield on_one_chain(info, frozen)
+        if look_at_draws and (frozen := frozen_entry(idata)):
+            name, ess = frozen
+            draws = f"{ess:,.0f} effective draws of {statistics.sizes['draw']:,}"
+            yield f"the chain hardly moved ('{name}': {draws})", _poor_mixing(info)
         return
     convergence = convergence_of(idata) if look_at_draws else None
-    found = on_chains(info, usage, convergence)
-    if found is not None:
+    if found := on_chains(info, usage, convergence):
         yield found

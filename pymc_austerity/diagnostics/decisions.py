@@ -9,8 +9,9 @@ import pandas as pd
 import xarray as xr
 from scipy.stats import binomtest
 
+from pymc_austerity.arguments import checked_fraction, checked_rate
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
-from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
+from pymc_austerity.errors import AusterityWarning, SettingError
 
 _NEEDED = ("n_rows_used", "data_fraction", "n_looks", "used_all_rows", "accepted")
 
@@ -234,11 +235,7 @@ def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, floa
 
 
 def audit(
-    idata: Any,
-    *,
-    promised: float | None = None,
-    prob: float = 0.95,
-    step_method: int | None = None,
+    idata: Any, *, promised: float | None = None, prob: float = 0.95, step_method: int | None = None
 ) -> pd.DataFrame:
     r"""How often decisions are wrong: by the tests' own estimates, and by checks on all rows.
 
@@ -319,17 +316,9 @@ def audit(
     all          200        3           0.003            0.043
     """
     table = audit_table(idata, promised, prob, step_method)
-    overall = table.loc["all"]
-    if contradicts(overall):
-        info = RunInfo(statistics_of(idata, step_method=step_method))
-        by_epsilon = promised is None and not info.is_designed and not info.is_bounded
-        limit = "allowed by epsilon, which bounds one look only" if by_epsilon else "promised"
-        warnings.warn(
-            f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
-            f"more than the {overall['promised']:.2%} {limit}: {info.fewer_errors}.",
-            AusterityWarning,
-            stacklevel=2,
-        )
+    info = RunInfo(statistics_of(idata, step_method=step_method))
+    if broken := broken_promise(table.loc["all"], info, promised):
+        warnings.warn(": ".join(broken) + ".", AusterityWarning, stacklevel=2)
     return table
 
 
@@ -338,20 +327,17 @@ def audit_table(
 ) -> pd.DataFrame:
     """`audit` without the warning."""
     statistics = statistics_of(idata, ["n_audited", "n_wrong"], step_method=step_method)
-    _check_share("prob", prob)
+    checked_rate("prob", prob, "the probability that an interval covers")
     if promised is None:
         promised = _promised(statistics)  # NaN where decisions are not right or wrong
     else:
-        _check_share("promised", promised)
+        checked_fraction("promised", promised, 1.0, "a share of wrong decisions")
 
     def summary(chains: xr.Dataset) -> dict[str, float]:
         n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
         low, high = exact_interval(n_wrong, n_audited, prob)
-        steps, error = (
-            chains["steps_per_draw"],
-            chains.get("decision_error", xr.DataArray(math.nan)),
-        )
-        error = error.broadcast_like(chains["n_audited"])
+        steps, unknown = chains["steps_per_draw"], xr.DataArray(math.nan)
+        error = chains.get("decision_error", unknown).broadcast_like(chains["n_audited"])
         return {
             "error_mean": float(error.weighted(steps).mean()),
             "error_max": float(error.max()),
@@ -377,6 +363,31 @@ def _promised(statistics: xr.Dataset) -> float:
     return float(statistics_of(statistics, ["epsilon"])["epsilon"].max())
 
 
+def broken_promise(
+    row: pd.Series, info: RunInfo, promised: float | None = None
+) -> tuple[str, str] | None:
+    """What a row of an audit says against a run, and the remedy; None if nothing.
+
+    Parameters
+    ----------
+    row : pandas.Series
+        Of the result of `audit_table`.
+    info : RunInfo
+        Settings of the run.
+    promised : float, optional
+        What the user promised; by default the limit is that of the run.
+    """
+    if not contradicts(row):
+        return None
+    limit = "promised" if promised is not None else f"allowed by {info.strictness}"
+    if limit == "allowed by epsilon" and not info.is_bounded:
+        limit += ", which bounds the error of one look"
+    return (
+        f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
+        f"more than the {row['promised']:.2%} {limit}"
+    ), info.fewer_errors
+
+
 def contradicts(row: pd.Series) -> bool:
     """Whether the promised error is too small to explain a row of an audit."""
     return bool(row["wrong_rate_low"] > row["promised"])
@@ -387,12 +398,3 @@ def needed_audits(promised: float) -> int:
     if not 0.0 < promised < 1.0:
         return 0
     return math.ceil(math.log(0.025) / math.log1p(-promised))
-
-
-def _check_share(name: str, value: Any) -> None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise SettingTypeError(f"{name} must be a number, not {type(value).__name__}.") from None
-    if not 0.0 <= number <= 1.0 or (name == "prob" and number in {0.0, 1.0}):
-        raise SettingError(f"{name} is a share and must be between 0 and 1, not {value}.")

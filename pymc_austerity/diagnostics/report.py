@@ -14,11 +14,7 @@ _WIDTH = 88
 
 
 def report(
-    idata: Any,
-    *,
-    promised: float | None = None,
-    prob: float = 0.95,
-    step_method: int | None = None,
+    idata: Any, *, promised: float | None = None, prob: float = 0.95, step_method: int | None = None
 ) -> str:
     """How exact a run was, how cheap it was, and what to change: one page of text.
 
@@ -156,21 +152,23 @@ def _mixed(facts: Facts) -> list[str]:
 
 
 def _exactness(facts: Facts, prob: float) -> list[str]:
-    info = facts.info
+    info, read = facts.info, ""
     if info.of_pymc:
         reason = facts.statistics.attrs.get("reason")
-        why = f", because {reason}" if reason else ""
-        return [f"All rows were evaluated{why}.", "Audit: there is nothing to audit."]
-    if info.is_poisson:
-        exact = (
+        read = "All rows were evaluated" + (f", because {reason}." if reason else ".")
+    elif info.is_poisson:
+        read = (
             "Every decision is exact: rows were drawn at rates that bound what they can change, "
             "which leaves the posterior invariant."
         )
-        return [exact, "Audit: there is nothing to audit."]
-    if info.is_exact:
+    elif info.is_exact:
         kernel = "Gibbs sampling" if info.is_gibbs else "Metropolis-Hastings"
-        read = f"all {info.rows} were read, or none was needed. This is plain {kernel}."
-        return [f"Every {info.decision} is exact: {read}", "Audit: there is nothing to audit."]
+        read = (
+            f"Every {info.decision} is exact: all {info.rows} were read, or none was needed. This "
+            f"is plain {kernel}."
+        )
+    if read:
+        return [read, "Audit: there is nothing to audit."]
     if not info.has_verdicts:
         return [_without_verdicts(facts), f"Audit: {info.nothing_to_audit}"]
     tail = _tail(facts) if info.is_normal else _not_normal(facts)

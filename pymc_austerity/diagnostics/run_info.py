@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_austerity.arguments import checked_count
 from pymc_austerity.errors import SettingError, SettingTypeError
 
 OF_PYMC = {"AllRowsNUTS": "NUTS", "NUTS": "NUTS", "PyMCSteps": "step methods of PyMC"}
@@ -118,8 +119,7 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
     """Statistics with an axis of step methods, and with constants as coordinates of this axis."""
     n_step_methods = int(np.prod(group["n_rows_used"].shape[2:]))
     statistics = xr.Dataset(
-        {name: _with_axis(group[name], n_step_methods) for name in _ours(group)},
-        attrs=group.attrs,
+        {name: _with_axis(group[name], n_step_methods) for name in _ours(group)}, attrs=group.attrs
     )
     constants = {"steps_per_draw": 1, "proposal_rows": 0} | dict(group.attrs)
     found = {
@@ -178,9 +178,9 @@ def _for_each(value: Any, n_step_methods: int) -> list[Any]:
 
 def _one_of(statistics: xr.Dataset, step_method: int) -> xr.Dataset:
     n_step_methods = statistics.sizes[_DIMENSIONS[-1]]
-    if isinstance(step_method, bool) or not isinstance(step_method, int | np.integer):
-        raise SettingTypeError(f"step_method must be an integer, not {type(step_method).__name__}.")
-    if not 0 <= step_method < n_step_methods:
+    what = "the number of an AusterityMH of this run"
+    step_method = checked_count("step_method", step_method, at_least=0, what=what)
+    if step_method >= n_step_methods:
         raise SettingError(
             f"step_method must be from 0 to {n_step_methods - 1}, the AusterityMH of this run, "
             f"not {step_method}."

@@ -30,8 +30,7 @@ from pymc_austerity._pymc import (
     run_convergence_checks,
 )
 from pymc_austerity.diagnostics.chains import what_is_wrong
-from pymc_austerity.distributed.passes import checked_client, passes_on
-from pymc_austerity.distributed.pickling import Parcels
+from pymc_austerity.distributed.passes import Parcels, checked_client, passes_on
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.step_methods import AusterityMH

@@ -1,6 +1,17 @@
 """Decisions that leave the posterior exactly invariant and read a few rows."""
 
-from pymc_austerity.exact.decide import ExactDecision, decide, expected_rows, rows_of_pairs
+from pymc_austerity.exact.decide import (
+    RELATIVE,
+    BoundViolatedError,
+    ExactDecision,
+    Weights,
+    decide,
+    expected_rows,
+    measured_rounding,
+    rows_of_pairs,
+    weigh,
+    weights_of_rows,
+)
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.groups import (
     ROUNDING,
@@ -10,7 +21,6 @@ from pymc_austerity.exact.groups import (
     GroupArrays,
     Groups,
     RowsOfCells,
-    directions_of,
     group_rows,
     nearest_directions,
 )
@@ -25,12 +35,4 @@ from pymc_austerity.exact.select import (
     largest_change_of_cubic,
     rates_of,
     select,
-)
-from pymc_austerity.exact.thin import (
-    RELATIVE,
-    BoundViolatedError,
-    Weights,
-    measured_rounding,
-    weigh,
-    weights_of_rows,
 )

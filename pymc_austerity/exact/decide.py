@@ -1,15 +1,233 @@
-"""An exact decision: rows, their residuals, and the comparison."""
+"""What the rows of a decision add to the log-ratios that they determine, and an exact decision."""
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.exact.groups import Groups
-from pymc_austerity.exact.select import rates_of
-from pymc_austerity.exact.thin import weights_of_rows
+from pymc_austerity.exact.groups import ROUNDING, Groups
+from pymc_austerity.exact.select import Candidates, rates_of, selected
+from pymc_austerity.parts import part
+
+RELATIVE = 1e-6
+"""Share of a bound that may be rounding of the bound itself."""
+
+
+class BoundViolatedError(ArithmeticError):
+    """A row changed by more than its bound: decisions would not be exact.
+
+    Attributes
+    ----------
+    row : int
+        Its position in storage.
+    residual, bound : float
+        Its change, and its bound, nats.
+    """
+
+    def __init__(self, row: int, residual: float, bound: float) -> None:
+        super().__init__(
+            f"row {row} in storage changed by {residual:.3g} nats, more than its bound of "
+            f"{bound:.3g}."
+        )
+        self.row = row
+        self.residual = residual
+        self.bound = bound
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.row, self.residual, self.bound)
+
+
+class Weights(NamedTuple):
+    """Log weights, from the rows that were read.
+
+    Attributes
+    ----------
+    log_weight : float array, shape (G,) or (1,)
+        For each group, or for all together, in place of the sum of the residuals of all rows, nats.
+    n_rows : int
+        Rows that were read.
+    ratios : float array, shape (n_candidates,)
+        Residuals of the candidates over their bounds.
+    """
+
+    log_weight: NDArray[np.float64]
+    n_rows: int
+    ratios: NDArray[np.float64]
+
+
+@part(types.float64)
+def added_by(residual: float, bound: float, uniform: float, rounding: float) -> float:
+    r"""What a candidate adds to a log weight; NaN where it is beyond its bound.
+
+    With residuals r and bounds B that hold for both directions of the move, candidates are kept
+    with probability :math:`\phi / B`, :math:`\phi = B - \max(0, r)`, and each one kept adds
+    :math:`\log(\psi / \phi)`, :math:`\psi = \phi + r`.
+
+    References
+    ----------
+    Zhang, R., Cooper, A. F. and De Sa, C. (2020). Asymptotically optimal exact minibatch
+    Metropolis-Hastings. NeurIPS, algorithm 1.
+    """
+    if not abs(residual) <= bound * (1.0 + RELATIVE) + rounding:
+        return math.nan
+    residual = min(bound, max(-bound, residual))
+    phi = bound - max(0.0, residual)
+    return math.log1p(residual / phi) if uniform * bound < phi else 0.0
+
+
+@part(types.int64)
+def weigh(
+    its: Candidates, groups: Any, found: Any, uniform: Any, n_candidates: int, rounding: float,
+    weights: Any, together: bool,
+) -> int:  # fmt: skip
+    """Add to the log weight of each group, or to a single one, what its rows determine.
+
+    Parameters
+    ----------
+    its : Candidates
+    groups, found : sequences of int and float
+        Of the rows of `select`: their groups, and their residuals, nats. Those that are always read
+        are added as they are.
+    uniform : sequence of float
+        One for each candidate, after those of `select`.
+    n_candidates : int
+    rounding : float
+        Nats by which rounding may take a residual beyond its bound.
+    weights : sequence of float
+        Changed in place.
+    together : bool
+        Whether there is one log weight for all groups.
+
+    Returns
+    -------
+    int
+        The number of the first row that exceeds its bound, where the function stops; -1 for none.
+    """
+    for k in range(its.n_read):
+        weights[0 if together else groups[k]] += found[k]
+    for number in range(n_candidates):
+        k = its.n_read + number
+        bound, chance = its.bounds[groups[k]], uniform[n_candidates + number]
+        added = added_by(found[k], bound, chance, rounding)
+        if math.isnan(added):
+            return k
+        weights[0 if together else groups[k]] += added
+    return -1
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _weigh(
+    its: Candidates,
+    groups: NDArray[np.int64],
+    found: NDArray[np.float64],
+    uniform: NDArray[np.float64],
+    rounding: float,
+    together: bool,
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    """Also the residuals of candidates over their bounds."""
+    n_candidates = found.size - its.n_read
+    weights, ratios = np.zeros(1 if together else its.n_groups), np.empty(n_candidates)
+    for number in range(n_candidates):
+        k = its.n_read + number
+        ratios[number] = found[k] / its.bounds[groups[k]]
+    beyond = weigh(its, groups, found, uniform, n_candidates, rounding, weights, together)
+    return beyond, weights, ratios
+
+
+def weights_of_rows(
+    residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    its: Candidates,
+    uniform: NDArray[np.float64],
+    rounding: float = ROUNDING,
+    positions: NDArray[np.int64] | None = None,
+    *,
+    together: bool,
+) -> Weights:
+    """Read all rows of groups without a bound, and some of the others.
+
+    With these log weights in place of the sums of residuals the posterior is exactly invariant, for
+    every group by itself and for all together.
+
+    Parameters
+    ----------
+    residuals : callable
+        From positions of rows in storage to their residuals: differences of log-likelihood
+        minus those of the expansion, nats.
+    its : Candidates
+    uniform : float array, shape (2 n,)
+        Uniform numbers of n candidates, with n a Poisson variable: their places, and whether they
+        are kept.
+    rounding, together
+        As in `weigh`.
+    positions : int array, optional
+        Positions in storage of the rows, group by group, if they are not stored in this order.
+
+    Raises
+    ------
+    BoundViolatedError
+        The residual of a row exceeds its bound; the row is named by its position in storage.
+    """
+    n_candidates = uniform.size // 2
+    if not its.n_read + n_candidates:
+        return Weights(np.zeros(1 if together else its.n_groups), 0, uniform)
+    rows, groups = selected(its, uniform, n_candidates)
+    rows = rows if positions is None else positions[rows]
+    found = residuals(rows)
+    k, weights, ratios = _weigh(its, groups, found, uniform, rounding, together)
+    if k >= 0:
+        raise BoundViolatedError(int(rows[k]), float(found[k]), float(its.bounds[groups[k]]))
+    return Weights(weights, rows.size, ratios)
+
+
+_STEP = 1e-4
+_SAFETY = 8.0
+"""Largest rounding expected in a run over the largest one that was measured."""
+
+
+def measured_rounding(
+    residuals: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+    start: NDArray[np.float64],
+    direction: NDArray[np.float64],
+) -> float:
+    r"""Nats by which rounding may take a residual beyond its bound, at least 1e-9.
+
+    Third differences of the residuals :math:`r(s)` between a point and those at :math:`s` times a
+    direction from it,
+
+    .. math:: r(3h) - 3 r(2h) + 3 r(h), \qquad h = 10^{-4},
+
+    are :math:`h^3` times a third derivative, so only rounding remains. This cannot hide rows that
+    violate their bounds: their change over the whole direction is multiplied by :math:`h^3`, too.
+
+    Parameters
+    ----------
+    residuals : callable
+        From two points to the residuals of some rows between them, nats; rows with large third
+        derivatives, which are always read, should not be among them.
+    start, direction : float array, shape (d,)
+        A point where a chain may be, and a move of usual size.
+
+    Examples
+    --------
+    Terms of the size of 10\ :sup:`8` leave a rounding of about :math:`10^{-8}`:
+
+    >>> import numpy as np
+    >>> size = np.array([1.0, 1e8])
+    >>> def residuals(new, old):
+    ...     return (size + new[0] ** 3) - (size + old[0] ** 3)
+    >>> one, move = np.array([1.0]), np.array([1.0])
+    >>> measured_rounding(lambda new, old: residuals(new, old)[:1], one, move)
+    1e-09
+    >>> 1e-8 < measured_rounding(residuals, one, move) < 1e-6
+    True
+    """
+    first, second, third = (residuals(start + k * _STEP * direction, start) for k in (1, 2, 3))
+    found = abs(third - 3.0 * second + 3.0 * first)
+    return max(ROUNDING, _SAFETY * float(found.max(initial=0.0, where=np.isfinite(found))))
 
 
 class ExactDecision(NamedTuple):

@@ -7,9 +7,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.exact.decide import RELATIVE, BoundViolatedError
 from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import candidates_of, selected
-from pymc_austerity.exact.thin import RELATIVE, BoundViolatedError
 
 _LOOSE = 1.0
 """Bound of a row, nats, above which it is read at every decision."""

@@ -206,17 +206,9 @@ class Groups:
     def arrays(self) -> GroupArrays:
         """The same for compiled code."""
         return GroupArrays(
-            self.starts,
-            self.radii,
-            self.largest.ravel(),
-            self.directions.ravel(),
-            self.direction,
-            self.cosines,
-            self.sines,
-            self.n_groups,
-            self.radii.size,
-            self.is_single,
-        )
+            self.starts, self.radii, self.largest.ravel(), self.directions.ravel(), self.direction,
+            self.cosines, self.sines, self.n_groups, self.radii.size, self.is_single,
+        )  # fmt: skip
 
 
 class RowsOfCells(NamedTuple):
@@ -404,9 +396,7 @@ class GridTotals:
 
 
 def group_rows(
-    constants: NDArray[np.float64],
-    grid: Grid,
-    directions: Directions | None = None,
+    constants: NDArray[np.float64], grid: Grid, directions: Directions | None = None
 ) -> tuple[NDArray[np.int32], Groups]:
     r"""The group of each row, for rows that are all there at once, and the groups.
 

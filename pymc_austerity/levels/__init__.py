@@ -1,10 +1,9 @@
 """Moves of models with groups: levels of factors in parallel, common entries, entries of priors."""
 
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, Prior, normals_of
-from pymc_austerity.levels.joint import JointBlock, Shares, shares_of_sweeps
+from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, shares_of_sweeps
 from pymc_austerity.levels.moves import Exchange, move_levels
 from pymc_austerity.levels.nested import NestedLevels
-from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
 from pymc_austerity.levels.posterior import (
     CommonNormal,
     FreeMean,

@@ -9,9 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import (
-    SequentialSettings,
-)
+from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.exact import Candidates
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor
 from pymc_austerity.levels.rows import Measured

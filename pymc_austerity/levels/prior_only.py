@@ -175,19 +175,21 @@ class _Given:
         n_trajectories: int,
         rng: np.random.Generator,
     ) -> tuple[NDArray[np.float64], float, int]:
-        nothing = np.zeros(coordinates.size)
-        no_rows = np.zeros((nothing.size, nothing.size))
+        nothing, no_rows = _no_rows(coordinates.size)
         known = (nothing, nothing, no_rows, self.untouched.scaled)
         with np.errstate(all="ignore"):  # what is not finite is rejected
             return walk(self._exact, known, coordinates, root, size, time, n_trajectories, rng)
 
     def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        nothing = np.zeros(x.size)
-        no_rows = np.zeros((x.size, x.size))
-        return center_and_scale(self._exact, x, nothing, no_rows, self.untouched.scaled)
+        return center_and_scale(self._exact, x, *_no_rows(x.size), self.untouched.scaled)
 
     def _exact(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         there = self.theta.copy()
         there[self.untouched.entries] = values
         value, gradient = self.untouched.row_free_gradient(there)
         return float(value), gradient[self.untouched.entries]
+
+
+def _no_rows(d: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Anchor and Hessian of rows that are not there."""
+    return np.zeros(d), np.zeros((d, d))

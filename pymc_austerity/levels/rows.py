@@ -142,11 +142,7 @@ class LevelRows:
         return largest
 
     def candidates(
-        self,
-        points: Points,
-        common: Measured,
-        others: NDArray[np.float64],
-        inflation: float = 1.0,
+        self, points: Points, common: Measured, others: NDArray[np.float64], inflation: float = 1.0
     ) -> Candidates:
         r"""Bounds on the change of the residual of a row of each level, and what they imply.
 

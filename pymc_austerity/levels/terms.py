@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.compiled import (
-    addressed,
-    call_of_one,
-    call_on_rows,
-    table_of,
-)
+from pymc_austerity.compiled import addressed, call_of_one, call_on_rows, table_of
 from pymc_austerity.parts import integers, reals
 
 _DENSE = 0.5

@@ -7,8 +7,7 @@ a model, and Langevin dynamics of stochastic gradients.
 from pymc_austerity.paper.gibbs import AusterityGibbs
 from pymc_austerity.paper.langevin import LangevinProposal
 from pymc_austerity.paper.orthonormal import StiefelProposal, UniformStiefel
-from pymc_austerity.paper.reversible_jump import ReversibleJumpProposal
-from pymc_austerity.paper.selection_priors import InclusionIndicators, SpikeAndSlab
+from pymc_austerity.paper.selection import InclusionIndicators, ReversibleJumpProposal, SpikeAndSlab
 
 __all__ = [
     "AusterityGibbs",

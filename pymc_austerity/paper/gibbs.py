@@ -29,7 +29,6 @@ from pymc_austerity.arguments import (
 from pymc_austerity.errors import SettingError
 from pymc_austerity.paper.factors import find_factors
 from pymc_austerity.paper.gibbs_sweep import (
-    BinarySweep,
     CompiledSweep,
     ReferenceSweep,
     SweepPlan,
@@ -317,7 +316,7 @@ class AusterityGibbs(SubsamplingStep):
         self.sweep = self._built_sweep()
         self._finish(started, problem)
 
-    def _built_sweep(self) -> BinarySweep:
+    def _built_sweep(self) -> ReferenceSweep:
         if not CompiledSweep.is_possible(self.factors):
             return ReferenceSweep(self.factors, self.rule, self.batch_size)
         sweep = CompiledSweep(self.factors, self.rule, self.batch_size)

@@ -3,19 +3,19 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import CompiledTest, address_of_tail, compiled_test
+from pymc_austerity.compiled import address_of_tail, compiled_test
 from pymc_austerity.paper.factors import Factors
 from pymc_austerity.parts import part
 from pymc_austerity.rows import LARGEST_BLOCK
 from pymc_austerity.sequential import Estimate, StoppingRule, StudentTTest
-from pymc_austerity.sequential.estimates import ESTIMATE, estimate_uniform, merged, moments_of
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
+from pymc_austerity.sequential.surveys import ESTIMATE, estimate_uniform, merged, moments_of
 
 
 class SweepPlan(NamedTuple):
@@ -76,14 +76,6 @@ class Outcomes(NamedTuple):
             np.full(n_updates, np.nan),
             np.full(n_updates, -1),
         )
-
-
-class BinarySweep(Protocol):
-    """Carries out a plan."""
-
-    def __call__(self, state: NDArray, plan: SweepPlan) -> Outcomes:
-        """Update the entries one by one, in place."""
-        ...
 
 
 def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[str, Any]:
@@ -156,28 +148,19 @@ class ReferenceSweep:
         lists = (factors.order, factors.starts, factors.sizes)
         arguments = factors.data + values
         with np.errstate(all="ignore"):  # differences that are not finite reject
-            self._sweep()(
-                *self._functions, state, plan, lists, (self.batch_size, self._rule),
-                (arguments, values), outcomes,
-            )  # fmt: skip
+            sweep, functions, rule = self._parts()
+            test = self.batch_size, rule
+            sweep(*functions, state, plan, lists, test, (arguments, values), outcomes)
         return outcomes
 
-    @staticmethod
-    def _sweep() -> Callable[..., None]:
-        return sweep
-
-    @property
-    def _functions(self) -> tuple[Any, Any]:
-        """Functions of rows and of the row-free part, which return tuples."""
+    def _parts(self) -> tuple[Callable[..., None], tuple[Any, Any], Any]:
+        """The sweep, functions of rows and of the row-free part that return tuples, the rule."""
         functions = self.factors.functions
-        return (
+        rows, exact = (
             lambda *given: (functions.rows(*given),),
             lambda *given: (np.asarray(functions.exact(*given)),),
         )
-
-    @property
-    def _rule(self) -> Any:
-        return self.rule
+        return sweep, (rows, exact), self.rule
 
 
 class FactorSurvey(NamedTuple):
@@ -288,15 +271,7 @@ class CompiledSweep(ReferenceSweep):
         compiled = hasattr(getattr(factors.functions.rows, "vm", None), "jit_fn")
         return compiled and address_of_tail() is not None
 
-    @staticmethod
-    def _sweep() -> Callable[..., None]:
-        return _compiled_sweep
-
-    @property
-    def _functions(self) -> tuple[Any, Any]:
-        functions = self.factors.functions
-        return functions.rows.vm.jit_fn, functions.exact.vm.jit_fn  # type: ignore[attr-defined]
-
-    @property
-    def _rule(self) -> CompiledTest:
-        return compiled_test(self.rule)
+    def _parts(self) -> tuple[Callable[..., None], tuple[Any, Any], Any]:
+        functions: Any = self.factors.functions
+        compiled = functions.rows.vm.jit_fn, functions.exact.vm.jit_fn
+        return _compiled_sweep, compiled, compiled_test(self.rule)

@@ -6,15 +6,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from pymc_austerity.arguments import checked_positive, checked_rate, checked_schedule
-from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
+from pymc_austerity.arguments import checked_count, checked_positive, checked_rate, checked_schedule
+from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import (
     GaussianApproximation,
@@ -22,7 +21,7 @@ from pymc_austerity.proposals.protocols import (
     Layout,
     Outcome,
     checked_covariance,
-    root_of,
+    fitting_root,
 )
 
 StepSizeSchedule = Callable[[int], float]
@@ -50,11 +49,6 @@ class Preconditioner:
     """
 
     root: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, matrix: NDArray[np.float64]) -> "Preconditioner":
-        """Preconditioner from variances, shape (d,), or a covariance, shape (d, d)."""
-        return cls(root_of(matrix))
 
     @cached_property
     def _inverse_root(self) -> NDArray[np.float64]:
@@ -200,7 +194,9 @@ class LangevinProposal:
         if self.step_size is not None:
             what = "a step size"
             checked_schedule("step_size", self.step_size, _checked_size, of="step", what=what)
-        _check_batch_size(self.batch_size)
+        if self.batch_size is not None:
+            rows = "None for all rows, or a number of rows for the gradient"
+            checked_count("batch_size", self.batch_size, what=rows)
         if not (_is_auto(self.control_variates) or isinstance(self.control_variates, bool)):
             raise SettingError(
                 f"control_variates={self.control_variates!r} is not a choice for a gradient: use "
@@ -285,14 +281,7 @@ class LangevinProposal:
             return None
         if _is_auto(self.preconditioner):
             return None if approximation is None else Preconditioner(approximation.root)
-        matrix = np.asarray(self.preconditioner)
-        if matrix.shape[0] != n_entries:
-            raise SettingError(
-                f"preconditioner of shape {matrix.shape} does not fit: the variables of this step "
-                f"method have {n_entries} entries in unconstrained space; give one variance or one "
-                "row and column for each."
-            )
-        return Preconditioner.of(matrix)
+        return Preconditioner(fitting_root("preconditioner", self.preconditioner, n_entries))
 
     # ------------------------------------------------------------------ a step
 
@@ -364,18 +353,3 @@ def _watched(state: LangevinState, pull: float) -> LangevinState:
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
-
-
-def _check_batch_size(value: Any) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise SettingTypeError(
-            f"batch_size={value!r} is not a number of rows for the gradient: give an integer of at "
-            "least 1, or None for all rows."
-        )
-    if value < 1:
-        raise SettingError(
-            f"batch_size={value} is too small for a gradient: give at least 1, or None for all "
-            "rows."
-        )

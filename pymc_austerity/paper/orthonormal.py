@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from pymc_austerity._pymc import SymbolicRandomVariable, change_dist_size
-from pymc_austerity.arguments import checked_fraction, checked_number, checked_rate
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.arguments import checked_count, checked_fraction, checked_number, checked_rate
+from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import ScaleSearch, usual_acceptance
 from pymc_austerity.proposals.protocols import Block, GaussianApproximation, Layout, Outcome
 
@@ -99,8 +98,8 @@ class UniformStiefel(pm.Continuous):
     @classmethod
     def dist(cls, n: int, p: int | None = None, **kwargs: Any) -> Any:
         """Create the variable without a model."""
-        n = _checked("n", n)
-        p = n if p is None else _checked("p", p)
+        n = checked_count("n", n, what="a size of the matrix")
+        p = n if p is None else checked_count("p", p, what="a size of the matrix")
         if p > n:
             raise SettingError(
                 f"p={p} columns cannot be orthonormal in n={n} dimensions: give p of at most n."
@@ -132,16 +131,6 @@ def _log_area(n: Any, p: Any) -> Any:
     )
     log_two = (p * (p - 1) / 4 + p) * math.log(2.0)
     return log_two + n * p / 2 * math.log(math.pi) - log_multigamma
-
-
-def _checked(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise SettingTypeError(
-            f"{name}={value!r} is not a size of the matrix: give an integer of at least 1."
-        )
-    if value < 1:
-        raise SettingError(f"{name}={value} is too small: give an integer of at least 1.")
-    return int(value)
 
 
 class StiefelWalkState(NamedTuple):

@@ -1,6 +1,7 @@
 """Log-likelihoods, replications and LOO, with memory that does not grow with the number of rows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, TypeAlias, Unpack
 
@@ -12,15 +13,18 @@ from xarray import Variable
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from pymc_austerity._pymc import with_group
 from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.pointwise.request import (
     Generators,
     PointwiseRequest,
     WhichRows,
+    log_likelihood_rows,
+    no_generators,
     observed_names,
+    predictive_rows,
     refuse_too_many,
 )
-from pymc_austerity.pointwise.rows import log_likelihood_rows, predictive_rows
 
 Store: TypeAlias = str | PathLike[str]
 """Path of a folder."""
@@ -82,8 +86,14 @@ class Results:
         self._coords: dict[str, Any] = {}
         self._variables: dict[str, Any] = {}
 
-    def add(self, request: PointwiseRequest, blocks: Iterable[tuple[slice, NDArray]]) -> None:
-        """Fill a variable with blocks of rows, each of shape (n_samples, ..., n_rows, ...)."""
+    def add(
+        self,
+        request: PointwiseRequest,
+        generators_at: Callable[[int], Generators],
+        *,
+        progressbar: bool,
+    ) -> None:
+        """Fill a variable block by block, with generators for each from its first row."""
         axis, dims = request.of_rows.axis + 2, ("chain", "draw", *request.dims)
         shape = (*request.draws.shape, *request.shape)
         self._coords |= request.coords
@@ -92,16 +102,12 @@ class Results:
             array = np.empty(shape, request.dtype)
             self._variables[request.name] = (dims, array)
         else:
-            chunks = list(shape)
-            chunks[axis] = min(shape[axis], _ROWS_OF_A_CHUNK)
-            array = self._group.create_array(
-                request.name,
-                shape=shape,
-                chunks=tuple(chunks),
-                dtype=request.dtype,
-                dimension_names=dims,
-            )
-        for rows, values in blocks:
+            chunks = (*shape[:axis], min(shape[axis], _ROWS_OF_A_CHUNK), *shape[axis + 1 :])
+            kind = {"shape": shape, "chunks": chunks, "dtype": request.dtype}
+            array = self._group.create_array(request.name, dimension_names=dims, **kind)
+        samples = range(request.draws.size)
+        for rows in request.slices(len(samples), progressbar=progressbar):
+            values = request.evaluated(rows, samples, generators_at(rows.start))
             shaped = values.reshape(*request.draws.shape, *values.shape[1:])
             array[(*[slice(None)] * axis, rows)] = shaped
 
@@ -133,17 +139,6 @@ def _new_group(store: Store) -> Any:
         raise StorageError(
             f"{store} exists already: give store the path of a folder that does not."
         ) from error
-
-
-def extended(idata: Any, group: str, dataset: xr.Dataset) -> Any:
-    """The same run with another group, which replaces one of the same name."""
-    if isinstance(idata, xr.DataTree):
-        idata[group] = xr.DataTree(dataset)
-        return idata
-    if group in idata.groups():
-        del idata[group]
-    idata.add_groups({group: dataset})
-    return idata
 
 
 def compute_log_likelihood(
@@ -216,12 +211,10 @@ def compute_log_likelihood(
         if store is None:
             lazy[name] = lazy_variable(request)
             coords |= request.coords
-            continue
-        samples = range(request.draws.size)
-        slices = request.slices(len(samples), progressbar=progressbar)
-        results.add(request, ((some, request.evaluated(some, samples)) for some in slices))
+        else:
+            results.add(request, lambda start: no_generators, progressbar=progressbar)
     dataset = xr.Dataset(lazy, coords) if store is None else results.dataset()
-    return extended(idata, "log_likelihood", dataset) if extend_inferencedata else dataset
+    return with_group(idata, "log_likelihood", dataset) if extend_inferencedata else dataset
 
 
 def sample_posterior_predictive(
@@ -275,16 +268,11 @@ def sample_posterior_predictive(
     seeds = np.random.SeedSequence(random_seed)
     for name in observed_names(model, var_names):
         request = PointwiseRequest.of(predictive_rows, name, idata, model, **which)
-        (seed,), samples = seeds.spawn(1), range(request.draws.size)
-        n_generators = len(request.of_rows.generators)
-        slices = request.slices(len(samples), progressbar=progressbar)
-        blocks = (
-            (some, request.evaluated(some, samples, _generators(seed, n_generators, some.start)))
-            for some in slices
-        )
-        results.add(request, blocks)
+        (seed,) = seeds.spawn(1)
+        generators_at = partial(_generators, seed, len(request.of_rows.generators))
+        results.add(request, generators_at, progressbar=progressbar)
     dataset = results.dataset()
-    return extended(idata, "posterior_predictive", dataset) if extend_inferencedata else dataset
+    return with_group(idata, "posterior_predictive", dataset) if extend_inferencedata else dataset
 
 
 def _generators(seed: np.random.SeedSequence, n_generators: int, start: int) -> Generators:
@@ -377,12 +365,7 @@ def loo_subsample(
         return xr.DataArray(_at_the_mean(request), coords, request.dims, request.name)
 
     return subsampled(
-        tree,
-        observations,
-        var_name=request.name,
-        method="plpd",
-        log_lik_fn=at_the_mean,
-        **kwargs,
+        tree, observations, var_name=request.name, method="plpd", log_lik_fn=at_the_mean, **kwargs
     )
 
 

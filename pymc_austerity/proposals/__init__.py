@@ -1,16 +1,16 @@
 """Proposals: new points and their log-ratios, whatever the likelihood."""
 
 from pymc_austerity.proposals.adaptation import DualAveraging
-from pymc_austerity.proposals.crank_nicolson import (
+from pymc_austerity.proposals.hamiltonian import HamiltonianState, SurrogateHamiltonianProposal
+from pymc_austerity.proposals.mixture import ProposalMixture
+from pymc_austerity.proposals.normal import (
     Conditional,
     CrankNicolsonProposal,
+    RandomWalkProposal,
+    RandomWalkState,
+    RealOrDiscreteProposal,
     conditional,
 )
-from pymc_austerity.proposals.hamiltonian import (
-    HamiltonianState,
-    SurrogateHamiltonianProposal,
-)
-from pymc_austerity.proposals.mixture import ProposalMixture
 from pymc_austerity.proposals.protocols import (
     Block,
     GaussianApproximation,
@@ -22,9 +22,4 @@ from pymc_austerity.proposals.protocols import (
     UserProposal,
     as_proposal,
     try_proposal,
-)
-from pymc_austerity.proposals.random_walk import (
-    RandomWalkProposal,
-    RandomWalkState,
-    RealOrDiscreteProposal,
 )

@@ -130,12 +130,7 @@ def _of_surrogate(
 
 @register_jitable
 def log_density(
-    exact: Exact,
-    x: NDArray,
-    anchor: NDArray,
-    gradient: NDArray,
-    hessian: NDArray,
-    scaled: NDArray,
+    exact: Exact, x: NDArray, anchor: NDArray, gradient: NDArray, hessian: NDArray, scaled: NDArray
 ) -> tuple[float, NDArray]:
     """The surrogate in its coordinates: log-density, nats, and gradient, shape (d,).
 
@@ -353,24 +348,19 @@ class Surrogate(Protocol):
     @property
     def root(self) -> NDArray[np.float64]:
         """Root of a covariance in these coordinates, lower triangular, shape (d, d)."""
-        ...
 
     @property
     def step_size(self) -> float:
         """A suitable step size."""
-        ...
 
     def coordinates(self, point: NDArray) -> NDArray[np.float64]:
         """Coordinates of a point, shape (d,)."""
-        ...
 
     def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """The point with these coordinates, shape (d,)."""
-        ...
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the log-density at two points, nats."""
-        ...
 
     def walk(
         self,
@@ -382,7 +372,6 @@ class Surrogate(Protocol):
         rng: np.random.Generator,
     ) -> tuple[NDArray[np.float64], float, int]:
         """See `pymc_austerity.proposals.hamiltonian.walk`."""
-        ...
 
 
 class HamiltonianState(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
+from pymc_austerity.proposals.normal import CrankNicolsonProposal, RandomWalkProposal
 from pymc_austerity.proposals.protocols import (
     GaussianApproximation,
     Layout,
@@ -18,7 +18,6 @@ from pymc_austerity.proposals.protocols import (
     Proposal,
     as_proposal,
 )
-from pymc_austerity.proposals.random_walk import RandomWalkProposal
 
 _OVERHEAD_ROWS = 300.0
 """Rows that could be evaluated in the time that a decision takes apart from its rows."""
@@ -50,7 +49,7 @@ class Efficiency(NamedTuple):
 
     Examples
     --------
-    >>> efficiency = Efficiency().rejected(n_rows_used=100).accepted(100, squared_distance=2.0)
+    >>> efficiency = Efficiency().after(n_rows_used=100).after(100, squared_distance=2.0)
     >>> efficiency.n_tries, efficiency.distance_per_wait
     (2.0, 1.0)
     """
@@ -63,31 +62,17 @@ class Efficiency(NamedTuple):
     squared_cost: float = 0.0
     waiting: int = 0
 
-    def rejected(self, n_rows_used: int) -> "Efficiency":
-        """Efficiency after one more proposal, which was rejected."""
-        return self._after(n_rows_used, waiting=self.waiting + 1)
-
-    def accepted(self, n_rows_used: int, squared_distance: float) -> "Efficiency":
-        """Efficiency after one more proposal, which was accepted."""
-        return self._after(n_rows_used, 1.0, squared_distance, self.waiting + 1.0)
-
-    def _after(
-        self,
-        n_rows_used: int,
-        moves: float = 0.0,
-        squared_distance: float = 0.0,
-        wait: float = 0.0,
-        waiting: int = 0,
-    ) -> "Efficiency":
-        cost = n_rows_used + _OVERHEAD_ROWS
+    def after(self, n_rows_used: int, squared_distance: float | None = None) -> "Efficiency":
+        """Efficiency after one more proposal, which was accepted if it moved by a distance."""
+        cost, tries, moved = n_rows_used + _OVERHEAD_ROWS, self.waiting + 1, squared_distance
         return Efficiency(
-            self.n_moves + moves,
+            self.n_moves + (moved is not None),
             self.n_tries + 1,
-            self.travelled + squared_distance,
-            self.squared_waits + wait**2,
+            self.travelled + (moved or 0.0),
+            self.squared_waits + (0.0 if moved is None else tries**2),
             self.cost + cost,
             self.squared_cost + cost * cost,
-            waiting,
+            tries if moved is None else 0,
         )
 
     def discounted(self) -> "Efficiency":
@@ -124,7 +109,7 @@ def distances_per_row(components: Sequence[Efficiency]) -> list[float]:
     --------
     >>> lucky, unlucky = Efficiency(), Efficiency()
     >>> for n_rows in [100] * 99 + [1_000_000]:
-    ...     lucky, unlucky = lucky.accepted(100, 1.0), unlucky.accepted(n_rows, 1.0)
+    ...     lucky, unlucky = lucky.after(100, 1.0), unlucky.after(n_rows, 1.0)
     >>> first, second = distances_per_row([lucky, unlucky])
     >>> round(first / second, 1)
     1.5
@@ -295,11 +280,11 @@ def _credited(
     efficiency: Efficiency, outcome: Outcome, inverse_root: NDArray[np.float64] | None
 ) -> Efficiency:
     if not outcome.accepted:
-        return efficiency.rejected(outcome.n_rows_used)
+        return efficiency.after(outcome.n_rows_used)
     jump = outcome.following - outcome.previous
     if inverse_root is not None:
         jump = inverse_root.dot(jump)
-    return efficiency.accepted(outcome.n_rows_used, float(jump.dot(jump)))
+    return efficiency.after(outcome.n_rows_used, float(jump.dot(jump)))
 
 
 def _with_item(items: tuple[Any, ...], place: int, item: Any) -> tuple[Any, ...]:

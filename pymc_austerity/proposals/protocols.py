@@ -129,6 +129,18 @@ def root_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(root, dtype=np.float64)
 
 
+def fitting_root(name: str, covariance: Any, n_entries: int) -> NDArray[np.float64]:
+    """`root_of` a covariance that was checked, of so many entries."""
+    matrix = np.asarray(covariance)
+    if matrix.shape[0] != n_entries:
+        raise SettingError(
+            f"{name} of shape {matrix.shape} does not fit: the variables of this step method have "
+            f"{n_entries} entries in unconstrained space; give one variance or one row and column "
+            "for each."
+        )
+    return root_of(matrix)
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianApproximation:
     """Normal distribution N(mean, root root').
@@ -160,13 +172,9 @@ class GaussianApproximation:
         """Inverse of `root`."""
         return solve_triangular(self.root, np.eye(self.mean.size), lower=True)
 
-    def standardize(self, difference: NDArray) -> NDArray[np.float64]:
-        """A difference of points in units of the standard deviations, decorrelated."""
-        return self.inverse_root.dot(difference)
-
     def log_density(self, point: NDArray) -> float:
         """Log-density up to a constant, nats."""
-        standard = self.standardize(point - self.mean)
+        standard = self.inverse_root.dot(point - self.mean)
         return -0.5 * float(standard.dot(standard))
 
     def log_densities(self, points: NDArray) -> NDArray[np.float64]:
@@ -205,7 +213,6 @@ class ProposalFunction(Protocol):
 
     def __call__(self, point: NDArray, rng: np.random.Generator, /) -> tuple[NDArray, float]:
         """Propose a new point."""
-        ...
 
 
 class Proposal(Protocol[State]):
@@ -224,7 +231,6 @@ class Proposal(Protocol[State]):
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
         """Initial state of a chain, given an approximation of the posterior if there is one."""
-        ...
 
     def propose(
         self, state: State, point: NDArray, rng: np.random.Generator
@@ -233,19 +239,15 @@ class Proposal(Protocol[State]):
 
         `current_scaling` and `tune` receive this state.
         """
-        ...
 
     def tune(self, state: State, outcome: Outcome) -> State:
         """State after a decision of the tuning phase."""
-        ...
 
     def freeze(self, state: State) -> State:
         """State at the end of the tuning phase, after which nothing changes."""
-        ...
 
     def current_scaling(self, state: State) -> float:
         """Size of the proposal as one number, for the statistics; NaN if it has none."""
-        ...
 
 
 class Gradients(Protocol):
@@ -254,21 +256,17 @@ class Gradients(Protocol):
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        ...
 
     @property
     def batch_size(self) -> int:
         """Number of rows in a mini-batch; a mini-batch of all rows gives the exact gradient."""
-        ...
 
     @property
     def decisions(self) -> Literal["metropolis", "barker", "poisson", "none"]:
         """Rule that decides on the proposals; with "none", all of them are accepted."""
-        ...
 
     def draw(self, rng: np.random.Generator) -> Callable[[NDArray], NDArray[np.float64]]:
         """A new mini-batch, as a function from a point to the gradient there, shape ``(d,)``."""
-        ...
 
 
 class GradientProposal(Proposal[State], Protocol[State]):
@@ -277,21 +275,17 @@ class GradientProposal(Proposal[State], Protocol[State]):
     @property
     def batch_size(self) -> int | None:
         """Number of rows in a mini-batch; None for all."""
-        ...
 
     @property
     def control_variates(self) -> Literal["auto"] | bool:
         """Whether the gradients use control variates."""
-        ...
 
     @property
     def n_rows_read(self) -> int:
         """Rows read for every proposal."""
-        ...
 
     def with_gradients(self, gradients: Gradients) -> Proposal[Any]:
         """The same proposal with gradients, ready to propose."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ from pymc_austerity.rows.draws import (
     in_order,
     in_random_order,
 )
-from pymc_austerity.rows.passes import ArrayRows, ReorderedRows, blocks_of, sum_over_rows
-from pymc_austerity.rows.protocols import (
+from pymc_austerity.rows.passes import (
     LARGEST_BLOCK,
+    ArrayRows,
     Block,
+    ReorderedRows,
     RowDraw,
     RowSource,
-    RowStream,
     SampledRows,
+    blocks_of,
+    sum_over_rows,
 )
-from pymc_austerity.rows.records import Reading, Store, StoredRows, reader
 from pymc_austerity.rows.shared import SharedRows
-from pymc_austerity.rows.stored import store_by_label
+from pymc_austerity.rows.stored import Reading, Store, StoredRows, reader, store_by_label

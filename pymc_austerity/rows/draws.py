@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
+from pymc_austerity.rows.passes import LARGEST_BLOCK, Block, RowSource
 from pymc_austerity.strata import Strata
 
 _LONGEST_RUN = 16
@@ -129,24 +129,21 @@ class AllRows:
 
     def begin(self, rng: np.random.Generator) -> "_WindowStream":
         """Start at the first row."""
-        return _WindowStream(self.source, 0)
+        return _WindowStream(self.source)
 
 
 class _WindowStream:
     __slots__ = ("position", "source")
 
-    def __init__(self, source: RowSource, position: int) -> None:
+    def __init__(self, source: RowSource) -> None:
         self.source = source
-        self.position = position
+        self.position = 0
 
     def read(self, n_rows: int) -> Iterator[Block]:
-        end = self.source.n_rows
-        while n_rows > 0:
-            start = self.position
-            stop = min(start + min(n_rows, LARGEST_BLOCK), end)
-            yield self.source.window(start, stop)
-            n_rows -= stop - start
-            self.position = stop if stop < end else 0
+        end = self.position + n_rows
+        while self.position < end:
+            start, self.position = self.position, min(self.position + LARGEST_BLOCK, end)
+            yield self.source.window(start, self.position)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,344 @@
-"""Rows on disk by their labels, in random order within each, put there with little memory."""
+"""Rows in files of records: reading them, and putting them there in the order of sampling."""
 
+import ctypes
 import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
+import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
+from pymc_austerity.errors import StorageError
+from pymc_austerity.parts import integers, part, pointer_to, reals
 from pymc_austerity.rows.draws import in_random_order
-from pymc_austerity.rows.files import Tenancy, errors_in_words
-from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
-from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows, can_widen
+from pymc_austerity.rows.passes import LARGEST_BLOCK, Block, blocks_of
+from pymc_austerity.rows.shared import RowFiles, SharedRows, Tenancy, errors_in_words, gone
+
+_int8, _uint8, _int16, _int32, _float32 = map(
+    pointer_to, (types.int8, types.uint8, types.int16, types.int32, types.float32)
+)
+
+_SAME, _REAL, _BYTE, _UNSIGNED, _SHORT, _USUAL = range(6)
+_KINDS = {
+    "float32": _REAL, "int8": _BYTE, "uint8": _UNSIGNED, "bool": _UNSIGNED, "int16": _SHORT,
+    "int32": _USUAL,
+}  # fmt: skip
+_WIDE = ("float64", "int64")
+
+_N_FACTS = 6
+"""Numbers for each field: its file, where it begins in a record, its length in items or, where the
+type stays as it is, in bytes; the two numbers of `widening`; and where its array begins in the
+output."""
+
+
+def can_widen(stored: np.dtype, dtype: np.dtype) -> bool:
+    """Whether numbers of the first type may be stored in place of the second, which holds them."""
+    return stored.name in _KINDS and dtype.name in _WIDE[: 1 if stored == "float32" else 2]
+
+
+def widening(stored: np.dtype, dtype: np.dtype) -> tuple[int, int]:
+    """Numbers for the reader: which type is stored, and whether integers become real."""
+    return (_SAME, 0) if stored == dtype else (_KINDS[stored.name], int(dtype == "float64"))
+
+
+if hasattr(os, "pread"):
+    _pread = types.ExternalFunction(
+        "pread", types.intp(types.intc, types.intp, types.intp, types.intp)
+    )
+
+    @part(types.boolean)
+    def _bytes_from(file: int, address: int, n_bytes: int, start: int) -> bool:
+        """Read bytes of an open file; whether all of them were there."""
+        done = 0
+        while done < n_bytes:
+            n = _pread(file, address + done, n_bytes - done, start + done)
+            if n <= 0:
+                return False
+            done += n
+        return True
+
+else:  # pragma: no cover - not a POSIX system: files are mapped, and known by their addresses
+    _copy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.intp))
+
+    @part(types.boolean)
+    def _bytes_from(file: int, address: int, n_bytes: int, start: int) -> bool:
+        _copy(address, file + start, n_bytes)
+        return True
+
+
+@part(types.boolean)
+def _fill(file: int, size: int, address: int, rows: Any, first: int, n: int) -> bool:
+    """Read n records, those that follow each other at once; whether all of them were there."""
+    j = 0
+    while j < n:
+        row, run = rows[first + j], 1
+        while j + run < n and rows[first + j + run] == row + run:
+            run += 1
+        if not _bytes_from(file, address + j * size, run * size, row * size):
+            return False
+        j += run
+    return True
+
+
+@part(types.void)
+def _copied(records: Any, out: Any, step: int, n: int, m: int) -> None:
+    """The first n items of m records into an array of the same type or of a wider one."""
+    for i in range(m):
+        for j in range(n):
+            out[i * n + j] = records[i * step + j]
+
+
+@part(types.void)
+def _spread(facts: Any, k: int, records: int, out: int, size: int, done: int, m: int) -> None:
+    """A field of m records into its array, after those that are done."""
+    n, kind = facts[k + 2], facts[k + 3]
+    records += facts[k + 1]
+    out += facts[k + 5] + done * n * (1 if kind == _SAME else 8)
+    if kind == _SAME:
+        _copied(_uint8(records), _uint8(out), size, n, m)
+    elif kind == _REAL:
+        _copied(_float32(records), reals(out), size // 4, n, m)
+    else:
+        if kind == _BYTE:
+            _copied(_int8(records), integers(out), size, n, m)
+        elif kind == _UNSIGNED:
+            _copied(_uint8(records), integers(out), size, n, m)
+        elif kind == _SHORT:
+            _copied(_int16(records), integers(out), size // 2, n, m)
+        else:
+            _copied(_int32(records), integers(out), size // 4, n, m)
+        if facts[k + 4] == 1:
+            _copied(integers(out), reals(out), n, n, m)
+
+
+def _read(
+    counts: int, files: int, facts: int, scratch: int, rows: int, n_rows: int, out: int
+) -> None:
+    n_files, n_fields, n_bytes = integers(counts)[0], integers(counts)[1], integers(counts)[2]
+    known = integers(facts)
+    for f in range(n_files):
+        file, size = integers(files)[2 * f], integers(files)[2 * f + 1]
+        most, done = n_bytes // size, 0
+        while done < n_rows:
+            m = min(most, n_rows - done)
+            if not _fill(file, size, scratch, integers(rows), done, m):
+                integers(counts)[3] += 1
+                return
+            for k in range(0, _N_FACTS * n_fields, _N_FACTS):
+                if known[k] == f:
+                    _spread(known, k, scratch, out, size, done, m)
+            done += m
+
+
+@cache
+def reader() -> Any:
+    """``f(counts, files, facts, scratch, rows, n_rows, out)``, of addresses and a number.
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        Addresses are of arrays of int64, those of `scratch` and `out` of bytes. In `counts` are
+        the numbers of files and of fields, the bytes of `scratch`, and how often records could
+        not be read, which is increased. `files` has the number of each file and the bytes of a
+        record, `facts` has those of `_N_FACTS`, and `rows` has numbers of rows.
+    """
+    return numba.cfunc(types.void(*[types.intp] * 7), cache=True)(_read)
+
+
+@cache
+def callable_reader() -> Callable[..., None]:
+    """The same for Python, which goes on in other threads meanwhile."""
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(reader().address)
+
+
+FILE_NAME = "{}.rows"
+"""Of the files of a store, by their numbers."""
+
+_SCRATCH = 2**18
+"""Bytes that are read at once."""
+
+_ALIGNED = 64
+
+
+class Field(NamedTuple):
+    """An array of rows that lies in the records of a file, its type narrower there or the same."""
+
+    file: int
+    name: str
+    dtype: np.dtype
+
+
+class Reading(NamedTuple):
+    """What the compiled reader needs; see `pymc_austerity.rows.stored.reader`.
+
+    Attributes
+    ----------
+    counts, files, facts : int arrays
+    scratch, out : byte arrays
+    block : tuple of arrays
+        Views of `out`: where rows are after the call.
+    """
+
+    counts: NDArray[np.int64]
+    files: NDArray[np.int64]
+    facts: NDArray[np.int64]
+    scratch: NDArray[np.uint8]
+    out: NDArray[np.uint8]
+    block: Block
+
+    @property
+    def failed(self) -> bool:
+        """Whether some rows could not be read."""
+        return bool(self.counts[3])
+
+
+class StoredRows(RowFiles):
+    """Rows in files of records, which may be larger than the memory.
+
+    Records hold numbers in narrow types, and are read one by one: what was read is not kept in
+    memory by this process. Pickling sends the path of the files, as for `SharedRows`.
+    """
+
+    def __init__(
+        self, tenancy: Tenancy, n_rows: int, records: Sequence[np.dtype], fields: Sequence[Field]
+    ) -> None:
+        self.n_rows, self._records, self._fields = n_rows, list(records), list(fields)
+        self._opened: list[_File] = []
+        self._attach(tenancy, partial(_close, self._opened))
+        self._open()
+
+    def window(self, start: int, stop: int) -> Block:
+        """Copies of rows ``start`` to ``stop`` in storage order."""
+        return self.take(np.arange(start, min(stop, self.n_rows)))
+
+    def take(self, indices: NDArray[np.intp]) -> Block:
+        """Copies of the rows at the given positions in storage order."""
+        rows = np.ascontiguousarray(indices, dtype=np.int64)
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.n_rows:
+            raise IndexError(f"rows {rows.min()} to {rows.max()} are not among {self.n_rows}")
+        reading = self.reading(rows.size)
+        counts, files, facts, scratch, out, block = reading
+        known = [array.ctypes.data for array in (counts, files, facts, scratch, rows)]
+        callable_reader()(*known, rows.size, out.ctypes.data)
+        self.refuse_if_failed(reading)
+        return block
+
+    def reading(self, n_rows: int) -> Reading:
+        """What is needed to read some rows at a time."""
+        used = sorted({field.file for field in self._fields})
+        files = [(self._opened[number].known_as, self._records[number].itemsize) for number in used]
+        facts, shapes, begin = [], [], 0
+        for number, name, dtype in self._fields:
+            record = self._records[number]
+            assert record.fields is not None
+            stored, offset = record.fields[name][:2]
+            kind, is_real = widening(stored.base, dtype)
+            n_bytes = stored.itemsize // stored.base.itemsize * dtype.itemsize
+            n_items = n_bytes // (dtype.itemsize if kind else 1)
+            facts.append((used.index(number), offset, n_items, kind, is_real, begin))
+            shapes.append((begin, n_bytes * n_rows, dtype, (n_rows, *stored.shape)))
+            begin += -(-n_bytes * n_rows // _ALIGNED) * _ALIGNED
+        out = np.empty(begin, dtype=np.uint8)
+        block = tuple([out[a : a + n].view(dtype).reshape(shape) for a, n, dtype, shape in shapes])
+        largest = max(size for _, size in files)
+        n_scratch = max(largest, min(_SCRATCH, largest * n_rows))
+        scratch = np.empty(-(-n_scratch // _ALIGNED) * _ALIGNED, dtype=np.uint8)
+        counts, of_files, of_facts = (
+            np.array(numbers, dtype=np.int64)
+            for numbers in ([len(files), len(facts), scratch.size, 0], files, facts)
+        )
+        return Reading(counts, of_files, of_facts, scratch, out, block)
+
+    def refuse_if_failed(self, reading: Reading) -> None:
+        """Raise StorageError where rows could not be read."""
+        if reading.failed:
+            raise StorageError(gone(self.folder))
+
+    def extend(self, function: Callable[[Block], NDArray]) -> None:
+        """Store one more array: what a function makes of each block of rows as they are stored."""
+        first = function(self.window(0, 1))
+        record = np.dtype([("0", first.dtype, first.shape[1:])])
+        path = self._path(len(self._records))
+        place, n_bytes = str(self.folder.parent), self.n_rows * record.itemsize
+        with errors_in_words(place, n_bytes), path.open("wb") as file:
+            for block in blocks_of(self):
+                function(block).tofile(file)
+        self._fields.append(Field(len(self._records), "0", first.dtype))
+        self._records.append(record)
+        self._open()
+
+    def split(self, n_arrays: int) -> "StoredRows":
+        """Keep the first `n_arrays` arrays; the others are read as a store of their own."""
+        self._fields, others = self._fields[:n_arrays], self._fields[n_arrays:]
+        return StoredRows(Tenancy(self.folder), self.n_rows, self._records, others)
+
+    @property
+    def n_arrays(self) -> int:
+        """Number of arrays."""
+        return len(self._fields)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the files in bytes."""
+        return self.n_rows * sum(record.itemsize for record in self._records)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / FILE_NAME.format(number)
+
+    def _open(self) -> None:
+        """Open the files that are not open yet."""
+        for number in range(len(self._opened), len(self._records)):
+            self._opened.append(_File.of(self._path(number)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._refuse_if_gone()
+        return {
+            "folder": self.folder,
+            "n_rows": self.n_rows,
+            "records": self._records,
+            "fields": self._fields,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        folder = state.pop("folder")
+        try:
+            self.__init__(Tenancy(folder), **state)  # type: ignore[misc]
+        except OSError as error:
+            raise StorageError(gone(folder)) from error
+
+
+Store: TypeAlias = SharedRows | StoredRows
+"""Rows in sampling order."""
+
+
+class _File(NamedTuple):
+    """An open file, as the reader calls it, or its pages where files have no numbers."""
+
+    known_as: int
+    pages: NDArray[np.uint8] | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> "_File":
+        if hasattr(os, "pread"):
+            return cls(os.open(path, os.O_RDONLY))
+        pages = np.memmap(path, np.uint8, mode="r")  # pragma: no cover - not a POSIX system
+        return cls(pages.ctypes.data, pages)
+
+
+def _close(files: list[_File]) -> None:
+    for file in files:
+        if file.pages is None:
+            os.close(file.known_as)
+    files.clear()
+
 
 _BYTES_OF_BUCKET = 2**24
 """Rows that are put in order in memory, in bytes."""

@@ -1,8 +1,6 @@
 """How a decision is made: from sums and counts, without parameters or models."""
 
 from pymc_austerity.sequential.barker import BarkerTest, LogisticCorrection, logistic_correction
-from pymc_austerity.sequential.concentration import EmpiricalBernsteinTest, HoeffdingTest
-from pymc_austerity.sequential.estimates import Moments, Segments, weight_of_variance
 from pymc_austerity.sequential.protocols import (
     BoundOfDifferences,
     Decision,
@@ -13,6 +11,14 @@ from pymc_austerity.sequential.protocols import (
     Survey,
     TestDescription,
 )
+from pymc_austerity.sequential.rules import (
+    EmpiricalBernsteinTest,
+    HoeffdingTest,
+    Schedule,
+    StudentTTest,
+    Tightening,
+    relative_excess,
+)
 from pymc_austerity.sequential.stopping import (
     AcceptAll,
     StoppingTest,
@@ -22,13 +28,9 @@ from pymc_austerity.sequential.stopping import (
     log_uniform,
 )
 from pymc_austerity.sequential.surveys import (
+    Segments,
     StratifiedSurvey,
     UniformSurvey,
     further_counts,
-)
-from pymc_austerity.sequential.t_tests import (
-    Schedule,
-    StudentTTest,
-    Tightening,
-    relative_excess,
+    weight_of_variance,
 )

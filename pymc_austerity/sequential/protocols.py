@@ -18,7 +18,6 @@ class DifferenceStream(Protocol):
 
     def read(self, n_rows: int) -> Iterable[NDArray]:
         """Differences of the next ``n_rows`` rows, in blocks of float64 arrays, nats."""
-        ...
 
 
 class Estimate(NamedTuple):
@@ -61,25 +60,20 @@ class Survey(Protocol):
     @property
     def largest_difference(self) -> float:
         """Bound on the absolute differences, nats; infinite if it is not known."""
-        ...
 
     @property
     def total(self) -> float:
         """Estimated sum over all rows at the last look, nats."""
-        ...
 
     @property
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of the differences seen, in each stratum, nats; shape (H,)."""
-        ...
 
     def look(self) -> Estimate:
         """Read more rows, at least one."""
-        ...
 
     def finish(self) -> Estimate:
         """Read all remaining rows."""
-        ...
 
 
 class Evidence(NamedTuple):
@@ -116,11 +110,9 @@ class StoppingRule(Protocol):
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether the evidence suffices to decide now."""
-        ...
 
     def error(self, evidence: Evidence) -> float:
         """Bound or estimate of the probability that a decision on this evidence is wrong."""
-        ...
 
 
 class Decision(NamedTuple):
@@ -211,7 +203,6 @@ class SequentialTest(Protocol):
     @property
     def description(self) -> TestDescription:
         """Properties that the rest of the package uses."""
-        ...
 
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
         """Accept or reject.
@@ -219,4 +210,3 @@ class SequentialTest(Protocol):
         `log_ratio` is the log of the Metropolis-Hastings ratio without the sum of all differences,
         nats. All randomness of the decision is drawn from `rng`.
         """
-        ...

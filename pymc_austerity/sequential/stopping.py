@@ -11,7 +11,6 @@ from numba import typeof, types
 
 from pymc_austerity.errors import SettingTypeError
 from pymc_austerity.parts import method, part
-from pymc_austerity.sequential.estimates import ESTIMATE
 from pymc_austerity.sequential.protocols import (
     Decision,
     Estimate,
@@ -21,6 +20,7 @@ from pymc_austerity.sequential.protocols import (
     Survey,
     TestDescription,
 )
+from pymc_austerity.sequential.surveys import ESTIMATE
 
 _DECISION = typeof(Decision(True, 0, 0, 0.0, 0.0, True, None, 0.0))
 """Type of a `Decision` in compiled code."""
@@ -209,11 +209,9 @@ class UserTest(StoppingTest):
     @cached_property
     def description(self) -> TestDescription:
         """Properties that the rest of the package uses."""
-        name, epsilon = type(self.rule).__name__, getattr(self.rule, "epsilon", None)
-        summary, growth = name, getattr(self.rule, "growth", 1.0)
-        if epsilon is None:
-            return TestDescription(name, summary, growth=growth)
-        summary = f"{summary} with epsilon={epsilon:g}"
+        name, growth = type(self.rule).__name__, getattr(self.rule, "growth", 1.0)
+        epsilon = getattr(self.rule, "epsilon", math.nan)
+        summary = name if math.isnan(epsilon) else f"{name} with epsilon={epsilon:g}"
         return TestDescription(name, summary, epsilon=epsilon, growth=growth)
 
     def stops(self, evidence: Evidence) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.deciding.sampling import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.errors import SettingError

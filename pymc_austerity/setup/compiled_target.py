@@ -23,7 +23,7 @@ from pymc_austerity.compiled import (
     new_survey,
     table_of,
 )
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling, RowBoundError, StoredResiduals
+from pymc_austerity.deciding.exact import PoissonSampling, RowBoundError, StoredResiduals
 from pymc_austerity.exact import (
     RELATIVE,
     GridTotals,

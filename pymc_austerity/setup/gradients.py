@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.deciding.sampling import StratifiedSampling, row_draw
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import SettingError

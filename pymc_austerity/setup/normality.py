@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import differences_of_all
-from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, PoissonSampling
 from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.proposals import GaussianApproximation, Layout

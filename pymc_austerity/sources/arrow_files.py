@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pymc_austerity.errors import DataError
-from pymc_austerity.sources.chunks import ChunkedSource, library, readable
+from pymc_austerity.sources.chunks import ChunkedSource, library, overlapping, readable
 from pymc_austerity.sources.columns import Columns, numbers, refuse_missing_columns, refuse_nulls
 
 _ROWS_AT_ONCE = 16_384
@@ -69,7 +69,7 @@ class _BatchesSource(ChunkedSource):
                 yield [batch.column(name) for name in self._listed]
 
     def _groups_of(self, start: int, stop: int) -> list[tuple[str, int]]:
-        return [self._groups[number] for number in self._overlapping(start, stop)]
+        return [self._groups[number] for number in overlapping(self._starts, start, stop)]
 
 
 class ParquetSource(_BatchesSource):

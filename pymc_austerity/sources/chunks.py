@@ -66,7 +66,7 @@ class ChunkedSource(ABC):
         reads_any_row: bool = False,
     ) -> None:
         self._what, self._names, self._place = what, list(names), place
-        self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        self._starts = starts_of(lengths)
         self.n_rows = int(self._starts[-1])
         self.row_shape = tuple(row_shape)
         self.dtype = native_dtype(what, dtype)
@@ -172,11 +172,6 @@ class ChunkedSource(ABC):
             n_rows = stop - start
             raise ValueError(f"not {n_rows:,} but {end - start:,} rows from {start:,} on are there")
 
-    def _overlapping(self, start: int, stop: int) -> range:
-        """Numbers of the chunks with these rows."""
-        first = int(np.searchsorted(self._starts, start, "right")) - 1
-        return range(first, int(np.searchsorted(self._starts, stop, "left")))
-
     def _refuse_changed(self, paths: Iterable[str]) -> None:
         for path in paths:
             now = _stamp_of(path)
@@ -248,6 +243,17 @@ def _copy(piece: NDArray, begin: int, out: NDArray, start: int) -> None:
     first, last = max(begin, start), min(begin + len(piece), start + len(out))
     if first < last:
         out[first - start : last - start] = piece[first - begin : last - begin]
+
+
+def starts_of(lengths: Sequence[int]) -> NDArray[np.int64]:
+    """First rows of chunks of these lengths, and the end of the last one."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def overlapping(starts: NDArray[np.int64], start: int, stop: int) -> range:
+    """Numbers of the chunks with rows ``start`` to ``stop``."""
+    first = int(np.searchsorted(starts, start, "right")) - 1
+    return range(first, int(np.searchsorted(starts, stop, "left")))
 
 
 def even_lengths(n_rows: int, length: int) -> list[int]:

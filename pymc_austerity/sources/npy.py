@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import DataError, StorageError
-from pymc_austerity.sources.chunks import readable
+from pymc_austerity.sources.chunks import overlapping, readable, starts_of
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,7 @@ class NpyFiles:
                 raise DataError(f"{what} is in files that differ: {first.told}, {array.told}.")
         lengths = [array.shape[0] for array in arrays if array.shape]
         self.shape = (sum(lengths), *first.shape[1:]) if lengths else ()
-        self.dtype, self._starts = (
-            first.dtype,
-            np.concatenate([[0], np.cumsum(lengths)]).astype(int),
-        )
+        self.dtype, self._starts = first.dtype, starts_of(lengths)
 
     @classmethod
     def of_paths(cls, what: str, paths: Iterable[Path]) -> "NpyFiles":
@@ -145,11 +142,9 @@ class NpyFiles:
 
     def parts(self, start: int, stop: int) -> Iterator[tuple[FileArray, int, int]]:
         """Files with these rows, and the first row and the end in each of them."""
-        number = int(np.searchsorted(self._starts, start, "right")) - 1
-        while number < len(self.arrays) and self._starts[number] < stop:
+        for number in overlapping(self._starts, start, stop):
             begin, end = self._starts[number : number + 2].tolist()
             yield self.arrays[number], max(start - begin, 0), min(stop, end) - begin
-            number += 1
 
     def files(self, start: int, stop: int) -> Iterable[str]:
         """Paths of those files."""

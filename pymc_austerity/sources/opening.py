@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pymc_austerity.errors import DataError, SettingTypeError, StorageError
-from pymc_austerity.sources.arrays import SlicedSource, packages_of, type_of
+from pymc_austerity.sources.arrays import DaskFrameSource, SlicedSource, packages_of, type_of
 from pymc_austerity.sources.arrow_files import ArrowSource, ParquetSource
 from pymc_austerity.sources.chunks import library, readable
 from pymc_austerity.sources.columns import Columns, refuse_missing_columns
-from pymc_austerity.sources.dask_collections import DaskFrameSource
 from pymc_austerity.sources.npy import NpyFiles
 from pymc_austerity.sources.passes import Source
 

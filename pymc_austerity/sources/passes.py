@@ -42,30 +42,24 @@ class Source(Protocol):
     @property
     def n_rows(self) -> int:
         """Number of rows, at least 1."""
-        ...
 
     @property
     def row_shape(self) -> tuple[int, ...]:
         """Shape of one row: ``()`` for a vector of data, ``(k,)`` for a matrix."""
-        ...
 
     @property
     def dtype(self) -> np.dtype:
         """Type of the values: bool, integer or floating, in native byte order."""
-        ...
 
     @property
     def block_length(self) -> int | None:
         """Number of rows that the store reads together (a chunk, a row group); None for any."""
-        ...
 
     def read(self, start: int, stop: int) -> NDArray:
         """Rows ``start`` to ``stop`` in order, a C-contiguous writable copy."""
-        ...
 
     def refuse_if_changed(self) -> None:
         """Raise StorageError if the store was changed or removed since it was opened."""
-        ...
 
 
 def take(source: Source, indices: NDArray[np.intp]) -> NDArray:
@@ -164,17 +158,11 @@ def read_ahead(sources: Mapping[str, Source], ranges: Sequence[tuple[int, int]])
     block : dict from str to array, shape (stop - start, ...)
     """
 
-    def read(rows: tuple[int, int]) -> dict[str, NDArray]:
-        return {name: source.read(*rows) for name, source in sources.items()}
+    def read(rows: tuple[int, int]) -> Piece:
+        return *rows, {name: source.read(*rows) for name, source in sources.items()}
 
     with ThreadPoolExecutor(1, thread_name_prefix="rows-ahead") as ahead:
-        waiting = ahead.submit(read, ranges[0])
-        for rows, following in zip(ranges, [*ranges[1:], None], strict=True):
-            block = waiting.result()
-            if following is not None:
-                waiting = ahead.submit(read, following)
-            yield *rows, block
-            del block
+        yield from _in_order(lambda rows: ahead.submit(read, rows), ranges, 1)
 
 
 def pass_over(
@@ -285,16 +273,27 @@ def mapped_in_order(
     if n_threads == 1:
         yield from map(function, items)
         return
-    waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(n_threads, thread_name_prefix="rows") as threads:
-        try:
-            for item in items:
-                # settings such as numpy.errstate are those of the caller
-                waiting.append(threads.submit(contextvars.copy_context().run, function, item))
-                if len(waiting) > n_threads:
-                    yield waiting.popleft().result()
-            while waiting:
+        # settings such as numpy.errstate are those of the caller
+        yield from _in_order(
+            lambda item: threads.submit(contextvars.copy_context().run, function, item),
+            items,
+            n_threads,
+        )
+
+
+def _in_order(
+    submit: Callable[[Item], Future[Result]], items: Iterable[Item], n_ahead: int
+) -> Iterator[Result]:
+    """Results of tasks, of which so many are ahead of the one that is used."""
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(submit(item))
+            if len(waiting) > n_ahead:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

@@ -10,8 +10,7 @@ import pymc as pm
 
 from pymc_austerity._pymc import CompoundStep
 from pymc_austerity.arguments import unless_auto
-from pymc_austerity.deciding.exact import decider_of
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import PoissonSampling, decider_of
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.setup.coordinates import best_coordinates
 from pymc_austerity.setup.earlier_run import learn

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import StepMethodState, dataclass_state
 from pymc_austerity.arguments import checked_fraction, checked_tail
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.poisson import rows_named
+from pymc_austerity.deciding.exact import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SweepState, pilot_sweeps
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps

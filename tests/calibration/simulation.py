@@ -19,11 +19,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity import AusterityMH
-from tests.calibration.uniformity import (
-    chi_square_of_ranks,
-    rank_among,
-    smooth_test_of_ranks,
-)
+from tests.calibration.uniformity import chi_square_of_ranks, rank_among, smooth_test_of_ranks
 
 N_RANKS = 20
 _DRAWS_APART = 50

@@ -225,8 +225,8 @@ def test_wrong_decisions_are_as_rare_as_their_looks_allow():
     assert wrong / n <= epsilon * n_looks / 400 + 4.0 * np.sqrt(epsilon / n)
 
 
-@pytest.mark.parametrize(("value", "above"), [(-np.inf, False), (np.nan, False)])
-def test_an_impossible_row_that_is_read_decides(value, above):
+@pytest.mark.parametrize("value", [-np.inf, np.nan])
+def test_an_impossible_row_that_is_read_decides(value):
     verdicts = decide_each(
         owners(np.array([0])),
         lambda rows: np.full(rows.size, value),
@@ -234,7 +234,7 @@ def test_an_impossible_row_that_is_read_decides(value, above):
         SequentialSettings(0.05),
         RNG,
     )
-    assert verdicts.above[0] == above
+    assert not verdicts.above[0]
     assert verdicts.n_rows == 200
 
 

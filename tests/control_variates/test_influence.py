@@ -9,7 +9,7 @@ from pymc_austerity.control_variates import (
     influence_scores,
 )
 from pymc_austerity.rows import ArrayRows
-from pymc_austerity.rows.protocols import LARGEST_BLOCK
+from pymc_austerity.rows.passes import LARGEST_BLOCK
 
 SETTINGS = {"epsilon": 0.05, "n_strata": 10, "fewest_per_stratum": 12, "most": 20_000}
 
@@ -50,11 +50,6 @@ def test_every_pair_counts_alike(rng):
     scores = scores_of(residuals)
     assert scores[3] == pytest.approx(scores[5]) == pytest.approx(scores[7])
     assert np.count_nonzero(scores) == 3
-
-
-def test_one_pair_is_its_absolute_residuals(rng):
-    residuals = rng.normal(size=(1, 200))
-    np.testing.assert_allclose(scores_of(residuals), np.abs(residuals[0]), rtol=1e-12)
 
 
 def test_pairs_that_say_nothing(rng):

@@ -20,15 +20,6 @@ def test_none_and_all_of_them(share):
     assert [audits.wants() for _ in range(100)] == [share == 1.0] * 100
 
 
-def test_the_same_decisions_for_the_same_seed():
-    picked = []
-    for _ in range(2):
-        audits = RandomAudits(0.3)
-        audits.begin(np.random.default_rng(7))
-        picked.append([audits.wants() for _ in range(50)])
-    assert picked[0] == picked[1]
-
-
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "share"),
     [(50, 50, 1.0), (10_000, 500, 0.0075), (100_000, 1_000, 0.001), (10**8, 500, 7.5e-7)],

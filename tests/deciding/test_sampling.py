@@ -99,10 +99,6 @@ def test_all_rows_at_the_first_look_are_exact(rng):
     assert stratified((400, 600, 200)).is_exact
 
 
-def test_a_batch_of_another_size_is_for_uniform_samples(rng):
-    assert uniform().begin(PROPOSED, CURRENT, rng, batch_size=300).look().n_seen == 300
-
-
 def test_the_usual_spread_of_strata_is_that_of_their_looks(rng):
     sampling = stratified()
     spread, acceptance = sampling.usual_spread

@@ -76,8 +76,3 @@ def test_exact_decisions_are_those_of_epsilon_zero():
     assert Settings(epsilon=0.0).is_exact
     assert not Settings(epsilon=0.01).is_exact
     assert not Settings(max_error=0.01).is_exact
-
-
-@pytest.mark.parametrize("given", [{}, {"epsilon": 0.1}, {"test": "auto", "max_error": 0.1}])
-def test_one_way_to_say_how_strict_is_no_contradiction(given):
-    Settings(**given)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from pymc_austerity.deciding.decider import TrialDecision, TrialPlan, trial_plan
 from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.trial import TrialDecision, TrialPlan, trial_plan
 from pymc_austerity.strata import Strata
 
 N_ROWS = 10_000

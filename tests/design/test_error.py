@@ -17,14 +17,9 @@ from pymc_austerity.design import (
     worst_error,
 )
 from pymc_austerity.design.error import expected_characteristic
-from pymc_austerity.sequential import StudentTTest, UniformSurvey, exceeds
-from tests.design.simulation import (
-    counts_of,
-    population,
-    quantiles_of,
-    sequential_tests,
-    simulate,
-)
+from pymc_austerity.sequential import StudentTTest, exceeds
+from tests.design.simulation import counts_of, population, quantiles_of, sequential_tests, simulate
+from tests.streams import survey_of
 
 N_ROWS = 2_000
 SETTINGS = [
@@ -44,15 +39,6 @@ MU_STD = np.array([0.0, 0.1, 1.0, 10.0, 1_000.0])
 LOOKS, BOUNDARY = constant_looks(500, 10_000), Boundary(0.05)
 
 
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
-
-
 @pytest.mark.parametrize("epsilon", [0.02, 0.2])
 def test_the_simulation_decides_as_the_package_does(epsilon, rng):
     looks, boundary = constant_looks(150, 1_000), Boundary(epsilon)
@@ -62,7 +48,7 @@ def test_the_simulation_decides_as_the_package_does(epsilon, rng):
         differences, orders, counts_of(looks.shares, 1_000), quantiles_of(boundary, looks, 1_000)
     )
     for order, accept, n_seen in zip(orders, accepted, used, strict=True):
-        survey = UniformSurvey(Stream(differences[order]), n_rows=1_000, batch_size=150)
+        survey = survey_of(differences[order], 150)
         decision = exceeds(survey, 0.0, rule=StudentTTest(epsilon))
         assert (decision.accept, decision.n_rows_used) == (accept, n_seen)
 
@@ -169,11 +155,6 @@ def test_worst_case_is_half_of_the_early_stops(rng):
     _, used = sequential_tests(differences, orders, counts, quantiles)
     half = 0.5 * (used < N_ROWS)
     assert abs(half.mean() - worst_error(looks, boundary)) < 3 * half.std() / math.sqrt(5_000)
-
-
-def test_epsilon_is_the_error_of_one_look_only():
-    """What a user must be told: N = 10^4, batches of 500 and epsilon = 0.05."""
-    assert worst_error(constant_looks(500, 10_000), Boundary(0.05)) == pytest.approx(0.28, abs=5e-3)
 
 
 def test_far_boundaries_and_distant_means():

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 
@@ -11,33 +9,9 @@ from pymc_austerity.design import (
     effective_shares,
     stratified_looks,
 )
-from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import StratifiedSurvey, UniformSurvey
+from pymc_austerity.sequential import StratifiedSurvey
 from pymc_austerity.strata import Strata
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        n_rows = int(np.sum(n_rows))
-        self.n_read += n_rows
-        return self.values[self.n_read - n_rows : self.n_read]
-
-
-class Blocks(Stream):
-    def read(self, n_rows):
-        yield super().read(n_rows)
-
-
-class Stratum(Stream):
-    def __init__(self, values, batch_size):
-        super().__init__(values)
-        self.batch_size = batch_size
-
-    def read_first(self):
-        return self.read(self.batch_size)
+from tests.streams import Stratum, survey_of
 
 
 def shares_of(survey):
@@ -49,7 +23,7 @@ def shares_of(survey):
 
 @pytest.mark.parametrize(("batch_size", "n_rows"), [(100, 1_000), (300, 1_000), (1_000, 1_000)])
 def test_constant_looks_are_those_of_a_uniform_survey(batch_size, n_rows, rng):
-    survey = UniformSurvey(Blocks(rng.normal(size=n_rows)), n_rows=n_rows, batch_size=batch_size)
+    survey = survey_of(rng.normal(size=n_rows), batch_size)
     np.testing.assert_array_equal(constant_looks(batch_size, n_rows).shares, shares_of(survey))
 
 
@@ -61,7 +35,7 @@ def test_doubling_looks_are_those_of_a_survey_with_one_stratum(batch_size, n_row
 
 
 def test_information_is_the_precision_of_the_estimate(rng):
-    survey = UniformSurvey(Blocks(rng.normal(size=1_000)), n_rows=1_000, batch_size=300)
+    survey = survey_of(rng.normal(size=1_000), 300)
     information = constant_looks(300, 1_000).information
     for expected in information:
         estimate = survey.look()
@@ -75,24 +49,6 @@ def test_effective_shares_of_a_uniform_sample_are_its_shares():
     np.testing.assert_allclose(effective_shares(variances, 7.0), shares, rtol=1e-14)
 
 
-@pytest.mark.parametrize("shares", [[], [0.5], [0.0, 1.0], [0.5, 0.5, 1.0], [0.5, np.nan, 1.0]])
-def test_shares_must_increase_to_one(shares):
-    with pytest.raises(SettingError, match="increase"):
-        Looks(shares)
-
-
-def test_one_effective_share_per_look():
-    with pytest.raises(SettingError, match="2 shares and 3 effective"):
-        Looks([0.5, 1.0], [0.2, 0.5, 1.0])
-
-
-@pytest.mark.parametrize("batch_size", [0, 101])
-@pytest.mark.parametrize("looks", [constant_looks, doubling_looks])
-def test_batches_lie_within_the_data(looks, batch_size):
-    with pytest.raises(SettingError, match="between 1 and"):
-        looks(batch_size, 100)
-
-
 def test_pocock_and_o_brien_fleming():
     looks = Looks([0.25, 0.64, 1.0])
     np.testing.assert_allclose(Boundary(0.05).at(looks), 1.6448536269514722)
@@ -100,12 +56,6 @@ def test_pocock_and_o_brien_fleming():
         Boundary(0.05, 0.0).at(looks), 1.6448536269514722 / np.sqrt([0.25, 0.64])
     )
     assert np.all(np.isinf(Boundary(0.0).at(looks)))
-
-
-@pytest.mark.parametrize(("epsilon", "alpha"), [(-0.1, 0.5), (0.6, 0.5), (0.1, math.nan)])
-def test_boundaries_out_of_range(epsilon, alpha):
-    with pytest.raises(SettingError):
-        Boundary(epsilon, alpha)
 
 
 def test_rows_without_spread_are_not_waited_for():

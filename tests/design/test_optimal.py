@@ -11,7 +11,6 @@ from pymc_austerity.design import (
     worst_case_design,
     worst_error,
 )
-from pymc_austerity.errors import SettingError
 from tests.design.simulation import simulate
 
 N_ROWS = 10_000
@@ -103,17 +102,3 @@ def test_default_batch_sizes():
         sizes = default_batch_sizes(1_000_000, looks)
         assert sizes == sorted(sizes) and sizes[-1] == 500_000
         assert all(len(looks(size, 1_000_000)) <= 100 for size in sizes)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"max_error": 0.0},
-        {"max_error": 0.5},
-        {"max_error": 0.1, "alphas": ()},
-        {"max_error": 0.1, "batch_sizes": ()},
-    ],
-)
-def test_settings_out_of_range(settings):
-    with pytest.raises(SettingError):
-        worst_case_design(1_000, **settings)

@@ -7,11 +7,7 @@ import pytest
 import xarray as xr
 from scipy.stats import binom
 
-from pymc_austerity import (
-    AusterityWarning,
-    SettingError,
-    SettingTypeError,
-)
+from pymc_austerity import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.diagnostics import audit
 from pymc_austerity.diagnostics.decisions import exact_interval
 from tests.diagnostics.runs import audited, real, synthetic
@@ -25,14 +21,6 @@ def test_interval_leaves_out_the_improbable(n_hits, n_trials):
     below = binom.cdf(n_hits, n_trials, high)
     assert low == 0 if n_hits == 0 else above == pytest.approx(0.05)
     assert high == 1 if n_hits == n_trials else below == pytest.approx(0.05)
-
-
-@pytest.mark.parametrize("prob", [0.003, 0.05, 0.3])
-def test_interval_covers_at_least_as_often_as_it_says(prob):
-    n_trials = 60
-    ends = [exact_interval(n_hits, n_trials, 0.95) for n_hits in range(n_trials + 1)]
-    covers = [low <= prob <= high for low, high in ends]
-    assert np.sum(binom.pmf(np.arange(n_trials + 1), n_trials, prob)[covers]) >= 0.95
 
 
 def test_by_chain_and_overall():
@@ -92,33 +80,18 @@ def test_step_methods_of_one_kind_add_up():
 
 @pytest.mark.parametrize("name", ["promised", "prob"])
 def test_shares_are_checked(name):
-    for value in (-0.1, 1.1, float("nan")):
-        with pytest.raises(SettingError, match=f"{name} .*between 0 and 1, not {value}"):
+    for value in (-0.1, 1.1, float("nan"), *((0.0, 1.0) if name == "prob" else ())):
+        with pytest.raises(SettingError, match=f"{name}={value} is not .*between 0 and 1"):
             audit(synthetic(), **{name: value})
     for value in ("much", [1, 2], object()):
-        with pytest.raises(SettingTypeError, match=f"{name} must be a number"):
+        with pytest.raises(SettingTypeError, match=f"^{name}=.*give a number"):
             audit(synthetic(), **{name: value})
-
-
-def test_warns_of_what_can_be_changed():
-    for attrs, advice in (
-        ({"max_error": 0.01}, "choose a smaller max_error"),
-        ({"assumption": "bounded differences"}, "bound of the differences is too small"),
-        ({"sampler": "AusterityGibbs"}, "epsilon, which bounds one look only: choose a smaller"),
-    ):
-        with pytest.warns(AusterityWarning, match=advice):
-            audit(audited(50, 25, attrs=attrs))
-
-
-@pytest.mark.parametrize("value", [0, 1])
-def test_an_interval_must_be_one(value):
-    with pytest.raises(SettingError, match="prob"):
-        audit(synthetic(), prob=value)
 
 
 def test_exact_runs_are_never_wrong():
-    row = audit(real(normal_mean, epsilon=0.0, audit=1.0, draws=50)).loc["all"]
-    assert row[["n_audited", "n_wrong", "wrong_rate"]].tolist() == [100, 0, 0]
+    table = audit(real(normal_mean, epsilon=0.0, audit=1.0, draws=50))
+    assert table.loc["all", ["n_audited", "n_wrong", "wrong_rate"]].tolist() == [100, 0, 0]
+    assert (table[["error_mean", "error_max", "expected_wrong"]] == 0).all(axis=None)
 
 
 @pytest.mark.parametrize("steps", [1, 3])
@@ -162,11 +135,6 @@ def test_step_methods_add_up():
     run = synthetic(n_step_methods=2, decision_error=[0.01, 0.03])
     assert audit(run).loc["all", "expected_wrong"] == pytest.approx(4)
     assert audit(run, step_method=1).loc["all", "expected_wrong"] == pytest.approx(3)
-
-
-def test_exact_runs_expect_no_error():
-    table = audit(real(normal_mean, epsilon=0.0, draws=20))
-    assert (table[["error_mean", "error_max", "expected_wrong"]] == 0).all(axis=None)
 
 
 def test_belief_is_near_the_truth_where_a_test_looks_once():

@@ -58,10 +58,7 @@ def test_few_effective_draws(rng):
 @pytest.mark.parametrize(
     ("attrs", "says"),
     [
-        (
-            {},
-            "by epsilon (which bounds the error of one look): choose a smaller epsilon",
-        ),
+        ({}, "by epsilon, which bounds the error of one look: choose a smaller epsilon"),
         (
             {"max_error": 0.05, "test": "designed"},
             "5.00% allowed by max_error: choose a smaller max_error",

@@ -128,13 +128,12 @@ def test_what_lacks_is_named():
         audit(run)
 
 
-@pytest.mark.parametrize("value", [-1, 2])
-def test_step_methods_that_are_not_there(value):
-    with pytest.raises(SettingError, match=f"from 0 to 1.*not {value}"):
-        data_usage(synthetic(n_step_methods=2), step_method=value)
+def test_step_methods_that_are_not_there():
+    with pytest.raises(SettingError, match=r"from 0 to 1.*not 2"):
+        data_usage(synthetic(n_step_methods=2), step_method=2)
 
 
-@pytest.mark.parametrize("value", ["0", True, 0.0])
+@pytest.mark.parametrize("value", [-1, "0", True, 0.0])
 def test_step_methods_are_counted(value):
-    with pytest.raises(SettingTypeError, match="must be an integer"):
+    with pytest.raises(SettingError, match="give an integer of at least 0"):
         data_usage(synthetic(), step_method=value)

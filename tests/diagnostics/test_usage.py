@@ -5,7 +5,7 @@ import pytest
 
 from pymc_austerity import SettingError
 from pymc_austerity.diagnostics import block_usage, data_usage, report
-from tests.diagnostics.runs import forms_of, grouped, real, synthetic
+from tests.diagnostics.runs import grouped, real, synthetic
 from tests.step_methods.models import normal_mean
 
 
@@ -86,12 +86,6 @@ def test_means_by_block():
     np.testing.assert_allclose(table["rows_mean"], [0.0, 30.0, 20.0])
     np.testing.assert_allclose(table["share"], [0.0, 0.6, 0.4])
     np.testing.assert_allclose(table["acceptance"], [0.3, 0.9, 0.6])
-
-
-@pytest.mark.parametrize("form", ["tree", "idata"])
-def test_reads_every_form(form):
-    run = forms_of(grouped())[form]
-    assert list(block_usage(run).index) == ["untouched", "county", "common"]
 
 
 def test_no_rows_have_no_shares():

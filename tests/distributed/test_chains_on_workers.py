@@ -13,10 +13,9 @@ import pytest
 from dask.distributed import Client, KilledWorker, LocalCluster
 
 from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
-from pymc_austerity.distributed import passes, sampling
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed.pickling import Parcels
-from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
+from pymc_austerity.distributed import sampling
+from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.rows import SharedRows
 from tests.running import QUIET, assert_same_draws, sample
 from tests.setup.sources import logistic, rows_of_regression
@@ -209,19 +208,3 @@ class TestRefusals:
             step = pm.DEMetropolis()
         with pytest.raises(SettingError, match="chains learn from each other"):
             sample_on(model, client=threads, step=step, **(RUN | {"chains": 4}))
-
-    def test_what_cannot_be_pickled(self):
-        with pytest.raises(SettingError, match="cannot be sent to workers"):
-            Parcels().pickled(threading.Lock())
-
-    def test_no_client(self, simple, monkeypatch):
-        def none():
-            raise ValueError("no client")
-
-        monkeypatch.setattr(passes, "get_client", none)
-        with pytest.raises(SettingError, match="there is no client of a Dask cluster"):
-            sample_on(simple[0])
-
-    def test_something_else_for_a_client(self, simple):
-        with pytest.raises(SettingTypeError, match="client=8786 is not a"):
-            sample_on(simple[0], client=8786)

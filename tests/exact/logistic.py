@@ -5,13 +5,7 @@ import math
 import numpy as np
 from scipy import special
 
-from pymc_austerity.exact import (
-    Grid,
-    decide,
-    decide_by_fireflies,
-    group_rows,
-    nearest_directions,
-)
+from pymc_austerity.exact import Grid, decide, decide_by_fireflies, group_rows, nearest_directions
 
 LOGISTIC = math.sqrt(3) / 18
 

@@ -9,12 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from examples.shared.acceptance import TrialRun, acceptance_error, design_for_acceptance
-from pymc_austerity.design import (
-    Boundary,
-    constant_looks,
-    doubling_looks,
-    operating_characteristic,
-)
+from pymc_austerity.design import Boundary, constant_looks, doubling_looks, operating_characteristic
 from tests.design.simulation import counts_of, population, quantiles_of, run_tests
 
 LOOKS, BOUNDARY = constant_looks(500, 10_000), Boundary(0.05)

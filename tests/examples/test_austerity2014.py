@@ -49,11 +49,7 @@ def data(tmp_path, rng):
     names = np.array(["normal", "smurf"])
     kinds = rng.integers(0, 3, size=(12_000, 3)).astype("uint8")
     np.savez(
-        tmp_path / "kddcup99_10pct.npz",
-        X_num=counts,
-        X_cat=kinds,
-        label=attacks,
-        label_names=names,
+        tmp_path / "kddcup99_10pct.npz", X_num=counts, X_cat=kinds, label=attacks, label_names=names
     )
     return tmp_path
 

@@ -72,10 +72,7 @@ class TestChains:
         states = rng.integers(0, 2, size=(4, 6))
         with field.model():
             found = markov_field.describe_decisions(
-                lambda: AusterityGibbs(**EXACT),
-                states,
-                500,
-                rng,
+                lambda: AusterityGibbs(**EXACT), states, 500, rng
             )
         exact = np.array(markov_field.exact_probabilities(field, states))
         errors = np.abs(found["empirical"] - exact) / np.sqrt(exact * (1.0 - exact) / 500)

@@ -5,9 +5,7 @@ import pytest
 from scipy.special import expit
 
 from examples.austerity2014 import balance, shrinking_epsilon
-from examples.austerity2014.audited_chain import (
-    AuditedChain,
-)
+from examples.austerity2014.audited_chain import AuditedChain
 from examples.shared.digits import Digits, logistic_regression
 
 N_STATES = 12

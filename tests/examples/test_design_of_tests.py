@@ -8,20 +8,8 @@ from examples import design_of_tests as example
 from examples.average_and_worst_case_designs import decisions, designs, shown
 from examples.shared import mixed_signals, random_orders
 from pymc_austerity.design import Boundary, TestDesign
-from pymc_austerity.sequential import (
-    StudentTTest,
-    UniformSurvey,
-    exceeds,
-)
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
+from pymc_austerity.sequential import StudentTTest, exceeds
+from tests.streams import survey_of
 
 
 def test_the_simulation_is_the_test_of_the_package(rng):
@@ -32,8 +20,7 @@ def test_the_simulation_is_the_test_of_the_package(rng):
     for _ in range(n_orders):
         shuffles.shuffle(order)
         for j, mu_std in enumerate(example.MU_STD):
-            stream = Stream(order + mu_std / np.sqrt(rows.size - 1))
-            survey = UniformSurvey(stream, n_rows=rows.size, batch_size=example.BATCH_SIZE)
+            survey = survey_of(order + mu_std / np.sqrt(rows.size - 1), example.BATCH_SIZE)
             decision = exceeds(survey, 0.0, rule=StudentTTest(epsilon))
             used[j] += decision.n_rows_used / rows.size
             wrong[j] += not decision.accept and not decision.exact
@@ -84,7 +71,7 @@ class TestRandomOrders:
         order, shuffles = rows.copy(), np.random.default_rng(8)
         for i in range(n_orders):
             shuffles.shuffle(order)
-            survey = UniformSurvey(Stream(order), n_rows=rows.size, batch_size=100)
+            survey = survey_of(order, 100)
             decision = exceeds(survey, 0.0, rule=StudentTTest(0.05, alpha=alpha))
             assert decision.accept == accepted[i]
             assert decision.n_looks == at[i] + 1

@@ -8,14 +8,7 @@ import pytest
 from scipy import stats
 from scipy.special import digamma, polygamma
 
-from examples.benchmarks.peers import (
-    problems,
-    pymc_samplers,
-    reference,
-    results,
-    summary,
-    tables,
-)
+from examples.benchmarks.peers import problems, pymc_samplers, reference, results, summary, tables
 
 MODEL, N_ROWS = "logistic-20", 1_000_000
 

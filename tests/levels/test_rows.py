@@ -116,12 +116,6 @@ class TestBounds:
 
 
 class TestWeights:
-    def test_without_bounds_are_the_sums_of_residuals(self):
-        residuals = RNG.normal(size=N_ROWS)
-        made = weights(ONE_RADIUS, lambda at: residuals[at], np.full(4, np.inf), RNG)
-        np.testing.assert_allclose(made.log_weight, np.bincount(LEVEL, residuals, minlength=4))
-        assert made.n_rows == N_ROWS
-
     def test_follow_the_positions_of_rows_in_storage(self):
         order = RNG.permutation(N_ROWS)
         residuals = np.empty(N_ROWS)
@@ -168,19 +162,6 @@ class TestWeights:
         np.testing.assert_array_equal(made.ratios, residuals[places] / bounds[levels])
         assert made.n_rows == places.size + is_read.sum()
         assert rng.random() == again.random()
-
-    def test_read_as_many_rows_as_bounds_ask_for(self):
-        rng, n = np.random.default_rng(3), 4_000
-        bounds = np.array([0.1, 0.1, 0.2, 0.05])
-        read = [
-            weights(ONE_RADIUS, lambda at: np.zeros(at.size), bounds, rng).n_rows for _ in range(n)
-        ]
-        expected = float(SIZES @ bounds)
-        assert abs(np.mean(read) - expected) < 4.5 * np.sqrt(expected / n)
-
-    def test_zero_bounds_read_nothing(self):
-        made = weights(ONE_RADIUS, lambda at: 1 / 0, np.zeros(4), RNG)
-        assert made.n_rows == 0 and not made.log_weight.any()
 
     def test_name_the_row_that_exceeds_its_bound(self):
         residuals = np.zeros(N_ROWS)

@@ -14,8 +14,11 @@ from pymc_austerity.model import (
     compile_row_free_difference,
     split_log_density,
 )
-from pymc_austerity.paper.factor_graph import touching_rows, verify_touching
-from pymc_austerity.paper.factors import compile_gathered_differences
+from pymc_austerity.paper.factors import (
+    compile_gathered_differences,
+    touching_rows,
+    verify_touching,
+)
 
 FAST = {"mode": "FAST_COMPILE"}
 

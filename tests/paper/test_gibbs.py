@@ -54,11 +54,7 @@ def test_marginals_of_an_enumerated_field(epsilon, bias, scan):
 def test_all_factors_give_the_chain_of_a_plain_gibbs_sampler(scan, mode):
     with FIELD as model:
         step = AusterityGibbs(
-            likelihood=["factors"],
-            epsilon=0.0,
-            scan=scan,
-            rng=11,
-            compile_kwargs={"mode": mode},
+            likelihood=["factors"], epsilon=0.0, scan=scan, rng=11, compile_kwargs={"mode": mode}
         )
     point = model.initial_point()
     n_sweeps = 300 if mode == "NUMBA" else 50

@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 from scipy.special import comb
 
-from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.paper import InclusionIndicators
 
 N = 5
@@ -52,17 +51,3 @@ def test_start_is_possible_where_zero_is_not():
     point = model.initial_point()
     assert point["gamma"].tolist() == [1, 1, 0, 0, 0]
     assert np.isfinite(model.compile_logp()(point))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ((2.5, pm.Poisson.dist(1)), SettingTypeError, "n=2.5"),
-        ((0, pm.Poisson.dist(1)), SettingError, "n=0"),
-        ((3, 2), SettingTypeError, "int is not a distribution"),
-        ((3, pm.Poisson.dist([1.0, 2.0, 3.0, 4.0], shape=(2, 4))), SettingError, "univariate"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, error, words):
-    with pytest.raises(error, match=words):
-        InclusionIndicators.dist(*arguments)

@@ -7,11 +7,7 @@ from scipy import stats
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.paper import StiefelProposal, UniformStiefel
-from tests.paper.special_models import (
-    matrices_of_the_plane,
-    mean_and_error,
-    rotated_rows,
-)
+from tests.paper.special_models import matrices_of_the_plane, mean_and_error, rotated_rows
 from tests.running import QUIET
 
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError
 from pymc_austerity.paper import ReversibleJumpProposal
-from pymc_austerity.paper.reversible_jump import Births
+from pymc_austerity.paper.selection import Births
 from pymc_austerity.proposals import Block, Layout, Outcome
 
 N = 3
@@ -194,18 +193,3 @@ def test_starts_are_dispersed_and_possible(rng):
     assert ((shares[:4] > 0.6) & (shares[:4] < 0.9)).all()
     assert ((shares[4:] > 0.1) & (shares[4:] < 0.4)).all()
     assert np.ptp(starts[:, 0]) > 1.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"scaling": -1.0}, "scaling"),
-        ({"birth_scale": np.inf}, "birth_scale"),
-        ({"jump_share": 0.0}, "jump_share"),
-        ({"jump_share": 1.0}, "jump_share"),
-        ({"target_acceptance": np.nan}, "target_acceptance"),
-    ],
-)
-def test_bad_settings_are_refused_at_construction(arguments, words):
-    with pytest.raises(SettingError, match=words):
-        ReversibleJumpProposal("beta", "gamma", **arguments)

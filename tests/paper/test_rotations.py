@@ -144,21 +144,6 @@ def test_starts_are_dispersed_on_the_manifold(rng):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"scaling": 0.0}, "scaling"),
-        ({"scaling": np.nan}, "scaling"),
-        ({"scaling": 4.0}, "between 0 and pi"),
-        ({"target_acceptance": 1.0}, "between 0 and 1"),
-        ({"reflect": 1.5}, "reflect"),
-    ],
-)
-def test_bad_settings_are_refused_at_construction(arguments, words):
-    with pytest.raises(SettingError, match=words):
-        StiefelProposal(**arguments)
-
-
-@pytest.mark.parametrize(
     ("layout", "words"),
     [
         (Layout.continuous(4), "this point"),

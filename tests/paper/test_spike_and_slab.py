@@ -4,7 +4,6 @@ import pymc as pm
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.paper import SpikeAndSlab
 from pymc_austerity.setup.support import special_moves
 
@@ -48,17 +47,3 @@ def test_support_is_known(model):
     special = {rv.name: special_moves(rv) for rv in model.free_RVs}
     assert "ReversibleJumpProposal('beta', ...)" in special["beta"].format(name="beta")
     assert {name for name, instead in special.items() if instead} == {"beta", "wide"}
-
-
-@pytest.mark.parametrize(
-    ("slab", "error", "words"),
-    [
-        (2.0, SettingTypeError, "float is not a distribution"),
-        (np.ones(2), SettingTypeError, "ndarray is not a distribution"),
-        (pm.Poisson.dist(1.0), SettingError, "continuous univariate"),
-        (pm.MvNormal.dist(np.zeros(2), np.eye(2)), SettingError, "continuous univariate"),
-    ],
-)
-def test_bad_slabs_are_refused(slab, error, words):
-    with pytest.raises(error, match=words):
-        SpikeAndSlab.dist([0, 1], slab)

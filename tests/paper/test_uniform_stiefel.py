@@ -4,7 +4,6 @@ import pytest
 from scipy import stats
 from scipy.special import gamma
 
-from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.paper import UniformStiefel
 
 
@@ -94,18 +93,3 @@ def test_in_a_model():
         gram = np.swapaxes(values, -1, -2) @ values
         np.testing.assert_allclose(gram, np.broadcast_to(np.eye(p), gram.shape), atol=1e-12)
         assert len(np.unique(values[..., 0, 0])) == values[..., 0, 0].size
-
-
-@pytest.mark.parametrize(
-    ("sizes", "error", "words"),
-    [
-        ({"n": 2, "p": 3}, SettingError, "at most n"),
-        ({"n": 0}, SettingError, "n=0"),
-        ({"n": 3, "p": 0}, SettingError, "p=0"),
-        ({"n": 2.5}, SettingTypeError, "n=2.5"),
-        ({"n": 3, "p": True}, SettingTypeError, "p=True"),
-    ],
-)
-def test_bad_sizes_are_refused(sizes, error, words):
-    with pytest.raises(error, match=words):
-        UniformStiefel.dist(**sizes)

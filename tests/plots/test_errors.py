@@ -139,10 +139,7 @@ def test_without_audits():
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        (
-            {"attrs": {"acceptance_rule": "barker"}},
-            "Barker's decisions are random.*nothing",
-        ),
+        ({"attrs": {"acceptance_rule": "barker"}}, "Barker's decisions are random.*nothing"),
         ({"attrs": {"acceptance_rule": "none"}, "n_looks": 0}, "no test that could be wrong"),
         ({"used_all_rows": True}, "Every decision is exact"),
         ({"attrs": {"sampler": "AusterityGibbs"}}, "pass audit=0.1 to AusterityGibbs"),

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity import SettingTypeError, plots
-from pymc_austerity.plots import (
-    plot_audit,
-    plot_block_usage,
-    plot_data_usage,
-    plot_decision_errors,
-)
+from pymc_austerity.plots import plot_audit, plot_block_usage, plot_data_usage, plot_decision_errors
 from tests.diagnostics.runs import audited, grouped, synthetic
 
 CALLS = {

@@ -24,8 +24,7 @@ from pymc_austerity.pointwise import (
     loo_subsample,
     sample_posterior_predictive,
 )
-from pymc_austerity.pointwise.request import PointwiseRequest
-from pymc_austerity.pointwise.rows import predictive_rows
+from pymc_austerity.pointwise.request import PointwiseRequest, predictive_rows
 
 HAS_SUBSAMPLING = find_spec("arviz_stats") is not None and hasattr(
     import_module("arviz_stats"), "loo_subsample"
@@ -174,11 +173,7 @@ def test_a_store_has_what_memory_has(model, run, expected, tmp_path, monkeypatch
     pytest.importorskip("zarr")
     monkeypatch.setattr("pymc_austerity.pointwise.request._NUMBERS", 800)  # 100 rows at a time
     found = compute_log_likelihood(
-        run,
-        model=model,
-        store=tmp_path / "run.zarr",
-        extend_inferencedata=False,
-        progressbar=False,
+        run, model=model, store=tmp_path / "run.zarr", extend_inferencedata=False, progressbar=False
     )
     for name in names(model):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, atol=1e-7)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import CrankNicolsonProposal, GaussianApproximation, Layout
 
 MEAN = np.array([1.0, -2.0, 30.0])
@@ -10,17 +9,6 @@ COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1e-4]])
 APPROXIMATION = GaussianApproximation(MEAN, np.linalg.cholesky(COVARIANCE))
 LAYOUT = Layout.continuous(3)
 SIZES = [0.05, 0.5, 0.9, 1.0]
-
-
-class Given:
-    """A generator whose normal numbers are known."""
-
-    def __init__(self, noise):
-        self.noise = noise
-
-    def standard_normal(self, size):
-        assert self.noise.size == size
-        return self.noise
 
 
 def log_kernel(b, start, end):
@@ -45,19 +33,6 @@ def test_log_ratio_is_that_of_the_kernel(b, rng):
 
 
 @pytest.mark.parametrize("b", SIZES)
-def test_log_ratio_of_the_way_back_is_the_opposite(b, rng):
-    moves = CrankNicolsonProposal(b)
-    state = moves.init(LAYOUT, APPROXIMATION)
-    point = from_afar(rng)
-    new, there, _ = moves.propose(state, point, rng)
-    noise = np.linalg.solve(b * APPROXIMATION.root, point - MEAN - np.sqrt(1 - b**2) * (new - MEAN))
-    home, back, _ = moves.propose(state, new, Given(noise))
-    np.testing.assert_allclose(home, point, rtol=1e-9)
-    assert back == pytest.approx(-there, rel=1e-8)
-    assert abs(there) > 1e-3
-
-
-@pytest.mark.parametrize("b", SIZES)
 def test_always_accepted_where_the_approximation_is_right(b, rng):
     """The log-ratio cancels the difference of the target, so that acceptance is exactly 1."""
     moves, target = CrankNicolsonProposal(b), stats.multivariate_normal(MEAN, COVARIANCE)
@@ -76,8 +51,8 @@ def test_leaves_the_approximation_as_it_is(b, rng):
     for _ in range(4_000):
         point = MEAN + APPROXIMATION.root @ rng.standard_normal(3)
         new, *_ = moves.propose(state, point, rng)
-        starts.append(APPROXIMATION.standardize(point - MEAN))
-        ends.append(APPROXIMATION.standardize(new - MEAN))
+        starts.append(APPROXIMATION.inverse_root @ (point - MEAN))
+        ends.append(APPROXIMATION.inverse_root @ (new - MEAN))
     starts, ends = np.array(starts), np.array(ends)
     for entry in range(3):
         assert stats.kstest(ends[:, entry], "norm").pvalue > 1e-4
@@ -95,21 +70,8 @@ def test_points_keep_their_type_and_the_ratio_is_of_the_rounded_point(rng):
     assert log_ratio == pytest.approx(target.logpdf(point) - target.logpdf(new), rel=1e-9)
 
 
-def test_approximation_standardizes_and_has_a_density(rng):
+def test_approximation_has_a_density(rng):
     points = np.array([from_afar(rng) for _ in range(5)])
-    standard = np.array([APPROXIMATION.standardize(point - MEAN) for point in points])
-    np.testing.assert_allclose(standard @ APPROXIMATION.root.T + MEAN, points, rtol=1e-12)
     densities = np.array([APPROXIMATION.log_density(point) for point in points])
     expected = stats.multivariate_normal(MEAN, COVARIANCE).logpdf(points)
     np.testing.assert_allclose(np.diff(densities), np.diff(expected), rtol=1e-9)
-
-
-@pytest.mark.parametrize("b", [0.0, -0.1, 1.0001, np.nan])
-def test_a_size_that_is_none_is_refused(b):
-    with pytest.raises(SettingError, match=r"\(0, 1\]"):
-        CrankNicolsonProposal(b)
-
-
-def test_refused_without_an_approximation():
-    with pytest.raises(SettingError, match=r"use RandomWalkProposal\(\)"):
-        CrankNicolsonProposal().init(LAYOUT)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity import SettingError, SettingTypeError, SurrogateHamiltonianProposal
+from pymc_austerity import SettingError, SurrogateHamiltonianProposal
 from pymc_austerity.proposals import DualAveraging, Layout, Outcome, hamiltonian
 from tests.proposals.surrogates import skewed
 
@@ -99,20 +99,6 @@ def test_draws_have_the_moments_of_the_surrogate(rng):
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("error", "settings"),
-        [
-            (SettingError, {"n_trajectories": 0}),
-            (SettingTypeError, {"n_trajectories": 1.5}),
-            (SettingError, {"time": 0.0}),
-            (SettingTypeError, {"time": "long"}),
-            (SettingError, {"target_acceptance": 1.0}),
-        ],
-    )
-    def test_settings(self, error, settings):
-        with pytest.raises(error, match=next(iter(settings))):
-            SurrogateHamiltonianProposal(**settings)
-
     def test_without_a_surrogate(self):
         with pytest.raises(SettingError, match="by itself"):
             SurrogateHamiltonianProposal().init(LAYOUT)

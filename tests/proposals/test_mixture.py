@@ -225,17 +225,6 @@ def test_a_tuned_chain_finds_the_known_posterior(target, rng):
         assert (error < 0.1 * np.sqrt(variance)).all()
 
 
-def test_frozen_shares_stay(rng):
-    mixture = ProposalMixture()
-    state, point = tuned(mixture, standard_normal(2), 300, rng)
-    state = mixture.freeze(state)
-    shares, scaling = state.shares.copy(), mixture.components[-1].current_scaling(state.states[-1])
-    for _ in range(200):
-        point, _, state = step(mixture, state, standard_normal(2)[0], point, rng)
-    np.testing.assert_array_equal(state.shares, shares)
-    assert mixture.components[-1].current_scaling(state.states[-1]) == scaling
-
-
 def test_scaling_is_that_of_the_component_that_moved(rng):
     mixture = ProposalMixture()
     state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
@@ -243,11 +232,6 @@ def test_scaling_is_that_of_the_component_that_moved(rng):
     for _ in range(30):
         *_, state = mixture.propose(state, np.zeros(2), rng)
         assert mixture.current_scaling(state) == pytest.approx(sizes[state.chosen])
-
-
-def test_no_components_are_refused():
-    with pytest.raises(SettingError, match="nothing to choose from"):
-        ProposalMixture(components=())
 
 
 def test_functions_are_components():

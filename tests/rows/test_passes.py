@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.rows import ArrayRows, blocks_of, sum_over_rows
-from pymc_austerity.rows.protocols import LARGEST_BLOCK
+from pymc_austerity.rows.passes import LARGEST_BLOCK
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import records, store_by_label, stored
+from pymc_austerity.rows import store_by_label, stored
 
 
 @pytest.fixture(autouse=True)
@@ -124,10 +124,7 @@ def test_memory_does_not_grow_with_the_rows(rng, monkeypatch):
         block = np.zeros(2_000, dtype=np.int64), (np.zeros((2_000, 5)),)
         tracemalloc.start()
         store_by_label(
-            itertools.repeat(block, n_blocks),
-            n_rows=2_000 * n_blocks,
-            shares=np.ones(1),
-            rng=rng,
+            itertools.repeat(block, n_blocks), n_rows=2_000 * n_blocks, shares=np.ones(1), rng=rng
         )
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
@@ -220,7 +217,7 @@ class TestTypes:
 @pytest.fixture
 def rows(rng, monkeypatch):
     """More of them than are read at once."""
-    monkeypatch.setattr(records, "_SCRATCH", 1_000)
+    monkeypatch.setattr(stored, "_SCRATCH", 1_000)
     number = np.arange(900)
     return put(number % 5, [number, number % 7 == 0, np.outer(number, [1.0, 2.0])], rng)[0]
 

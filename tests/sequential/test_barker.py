@@ -5,21 +5,12 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import BarkerTest, UniformSurvey, logistic_correction
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
+from pymc_austerity.sequential import BarkerTest, logistic_correction
+from tests.streams import survey_of
 
 
 def decide(differences, log_threshold, rng, *, noise=1.0, batch_size=100):
-    survey = UniformSurvey(Stream(differences), n_rows=differences.size, batch_size=batch_size)
+    survey = survey_of(differences, batch_size)
     return BarkerTest(noise).decide(survey, -log_threshold, rng)
 
 
@@ -103,9 +94,3 @@ def test_statistics_of_a_decision(rng):
     assert decision.standardized_mean == pytest.approx(mu_std)
     assert decision.decision_error == logistic_correction(1.0).error
     assert decision.n_looks == decision.n_rows_used / 100
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.4, 1.3, math.nan])
-def test_noise_out_of_range(noise):
-    with pytest.raises(SettingError, match="noise"):
-        BarkerTest(noise)

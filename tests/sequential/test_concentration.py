@@ -3,7 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
     EmpiricalBernsteinTest,
     Evidence,
@@ -12,31 +11,11 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     exceeds,
 )
-from pymc_austerity.sequential.concentration import row_standard_deviation
+from pymc_austerity.sequential.rules import row_standard_deviation
 from pymc_austerity.strata import Strata
+from tests.streams import Stratum, Stream
 
 RULES = [HoeffdingTest, EmpiricalBernsteinTest]
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
-
-
-class Stratum(Stream):
-    def __init__(self, values, first):
-        super().__init__(values)
-        self.first = first
-
-    def read_first(self):
-        return self.read(self.first)
-
-    def read(self, counts):
-        return next(super().read(int(np.sum(counts))))
 
 
 def evidence_of(sample, n_rows, distance, n_looks=1):
@@ -148,20 +127,6 @@ def test_bernstein_profits_from_small_spread(rng):
         survey = StratifiedSurvey(Stratum(differences, 100), first_look)
         shares[rule] = exceeds(survey, 0.0, rule=asked).n_rows_used
     assert shares[EmpiricalBernsteinTest] < shares[HoeffdingTest] / 2
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"largest_difference": 0.0}, "largest_difference"),
-        ({"largest_difference": math.inf}, "largest_difference"),
-        ({"largest_difference": 1.0, "error_prob": 0.0}, "error_prob"),
-    ],
-)
-def test_settings_out_of_range(rule, settings, name):
-    with pytest.raises(SettingError, match=name):
-        rule(**settings)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -15,10 +15,10 @@ from pymc_austerity.sequential import (
     HoeffdingTest,
     StudentTTest,
     TestDescription,
-    UniformSurvey,
     as_test,
     audited,
 )
+from tests.streams import survey_of
 
 
 class FirstLookDecides:
@@ -39,19 +39,6 @@ METROPOLIS = [
     as_test(FirstLookDecides()),
 ]
 EVERY = [*METROPOLIS, BarkerTest(), AcceptAll()]
-
-
-class Stream:
-    def __init__(self, values):
-        self.values, self.n_read = values, 0
-
-    def read(self, n_rows):
-        self.n_read += n_rows
-        yield self.values[self.n_read - n_rows : self.n_read]
-
-
-def survey_of(values, batch_size=50):
-    return UniformSurvey(Stream(values), n_rows=values.size, batch_size=batch_size)
 
 
 def name(test):

@@ -6,7 +6,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.model.bounds import constants
 from tests.step_methods.models import normal_regression
 

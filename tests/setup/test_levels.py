@@ -8,7 +8,7 @@ import pymc as pm
 import pytest
 from scipy import sparse
 
-from pymc_austerity.deciding.poisson import StoredResiduals
+from pymc_austerity.deciding.exact import StoredResiduals
 from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import decide_levels, move_common, move_levels
 from pymc_austerity.model.bounds import NoBoundError

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity import DataError
-from pymc_austerity.sources import (
-    block_ranges,
-    open_source,
-    read_ahead,
-    refuse_unequal_lengths,
-)
+from pymc_austerity.sources import block_ranges, open_source, read_ahead, refuse_unequal_lengths
 
 
 class Recorded:

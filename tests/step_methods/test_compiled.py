@@ -16,8 +16,7 @@ from pymc_austerity import (
     RandomWalkProposal,
     StudentTTest,
 )
-from pymc_austerity.deciding.exact import ExactDecider
-from pymc_austerity.deciding.poisson import RowBoundError
+from pymc_austerity.deciding.exact import ExactDecider, RowBoundError
 from pymc_austerity.deciding.sampling import AllRowsTogether
 from tests.running import assert_same_draws, sample
 from tests.step_methods.models import N_ROWS, normal_mean, normal_regression

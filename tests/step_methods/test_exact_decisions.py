@@ -11,7 +11,7 @@ from scipy import stats
 
 from pymc_austerity import AusterityMH, CrankNicolsonProposal
 from pymc_austerity.control_variates import differences_of_all
-from pymc_austerity.deciding.poisson import RowBoundError
+from pymc_austerity.deciding.exact import RowBoundError
 from pymc_austerity.diagnostics import audit, data_usage, report
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import split_log_density

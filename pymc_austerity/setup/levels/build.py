@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.poisson import StoredResiduals
+from pymc_austerity.deciding.exact import StoredResiduals
 from pymc_austerity.levels import (
     GroupedPosterior,
     ResidualsOfRows,

@@ -1,12 +1,13 @@
-"""Random walks: of all entries, and of the discrete ones by themselves."""
+"""Normal moves: Crank-Nicolson about an approximation, and random walks of all entries."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_austerity.arguments import checked_positive, checked_rate
+from pymc_austerity.arguments import checked_choice, checked_number, checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
     Path,
@@ -21,8 +22,115 @@ from pymc_austerity.proposals.protocols import (
     Outcome,
     Proposal,
     checked_covariance,
+    fitting_root,
     root_of,
 )
+
+
+@dataclass(frozen=True)
+class CrankNicolsonProposal:
+    r"""Moves that would always be accepted if the normal approximation were right.
+
+    .. math::
+        \theta' = \theta^* + \sqrt{1 - b^2} (\theta - \theta^*) + b L \xi, \qquad \xi \sim N(0, I)
+
+    with log-ratio :math:`\log N(\theta; \theta^*, L L') - \log N(\theta'; \theta^*, L L')`. With
+    :math:`b = 1` this is the independence sampler. It moves badly in tails that are heavier than
+    normal: mix it with a `RandomWalkProposal`.
+
+    Parameters
+    ----------
+    b : float
+        Size of the move, in (0, 1].
+
+    References
+    ----------
+    Cotter, S. L., Roberts, G. O., Stuart, A. M. and White, D. (2013). MCMC methods for functions.
+    Statistical Science 28(3), 424-446.
+    """
+
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        checked_number(
+            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
+        )
+
+    def init(
+        self, layout: Layout, approximation: GaussianApproximation | None = None
+    ) -> GaussianApproximation:
+        """The approximation itself, which does not change."""
+        if approximation is None:
+            raise SettingError(
+                "CrankNicolsonProposal, which ProposalMixture() includes, needs the normal "
+                "approximation of the posterior that comes with control variates, and there are "
+                "none here: use RandomWalkProposal(), or AusterityMH with control variates."
+            )
+        return approximation
+
+    def propose(
+        self, state: GaussianApproximation, point: NDArray, rng: np.random.Generator
+    ) -> tuple[NDArray, float, GaussianApproximation]:
+        """New point, the log-ratio, and the same state."""
+        noise = state.root.dot(rng.standard_normal(point.size))
+        kept = math.sqrt(1.0 - self.b * self.b)
+        new = state.mean + kept * (point - state.mean) + self.b * noise
+        new = new.astype(point.dtype, copy=False)
+        return new, state.log_density(point) - state.log_density(new), state
+
+    def tune(self, state: GaussianApproximation, outcome: Outcome) -> GaussianApproximation:
+        """Nothing to learn."""
+        return state
+
+    def freeze(self, state: GaussianApproximation) -> GaussianApproximation:
+        """Nothing to freeze."""
+        return state
+
+    def current_scaling(self, state: GaussianApproximation) -> float:
+        """Size of the move."""
+        return self.b
+
+
+class Conditional(NamedTuple):
+    r"""Normal distribution of some entries of a point, given the others.
+
+    Attributes
+    ----------
+    approximation : GaussianApproximation
+        Distribution with the others at their means.
+    gain : float array, shape (k, d - k)
+        :math:`K` in the mean :math:`m_o + K (x_r - m_r)`.
+    """
+
+    approximation: GaussianApproximation
+    gain: NDArray[np.float64]
+
+
+def conditional(
+    joint: GaussianApproximation, own: NDArray[np.intp], rest: NDArray[np.intp]
+) -> Conditional:
+    r"""Distribution of the entries `own` given the entries `rest`.
+
+    With the precision :math:`P`, the covariance is :math:`P_{oo}^{-1}` and
+    :math:`K = -P_{oo}^{-1} P_{or}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.proposals import GaussianApproximation, conditional
+    >>> root = np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]])
+    >>> given = conditional(GaussianApproximation(np.zeros(2), root), np.array([0]), np.array([1]))
+    >>> given.gain.round(3), given.approximation.root.round(3)
+    (array([[0.8]]), array([[0.6]]))
+    """
+    if not rest.size:
+        return Conditional(joint, np.zeros((own.size, 0)))
+    precision = joint.inverse_root.T @ joint.inverse_root
+    covariance = np.linalg.inv(precision[np.ix_(own, own)])
+    gain = -covariance @ precision[np.ix_(own, rest)]
+    root = np.linalg.cholesky((covariance + covariance.T) / 2).astype(np.float64, copy=False)
+    return Conditional(GaussianApproximation(joint.mean[own], root), gain)
+
 
 _SMALLEST_SD = 0.5
 """Below this, a rounded normal step would hardly ever move."""
@@ -144,7 +252,11 @@ class RandomWalkProposal:
     target_acceptance: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "covariance", _checked_covariance(self.covariance))
+        if isinstance(self.covariance, str):
+            checked_choice("covariance", self.covariance, ("full", "diagonal"))
+        else:
+            matrix = checked_covariance("covariance", self.covariance, "'full', 'diagonal'")
+            object.__setattr__(self, "covariance", matrix)
         if self.scaling is not None:
             checked_positive("scaling", self.scaling, "a size")
         if self.target_acceptance is not None:
@@ -161,14 +273,7 @@ class RandomWalkProposal:
             if self.covariance == "diagonal" and root.ndim == 2:
                 root = np.linalg.norm(root, axis=1)
         else:
-            covariance = np.asarray(self.covariance)
-            if covariance.shape[0] != n_entries:
-                raise SettingError(
-                    f"covariance of shape {covariance.shape} does not fit: the variables of this "
-                    f"step method have {n_entries} entries in unconstrained space; give one "
-                    "variance or one row and column for each."
-                )
-            root = root_of(covariance)
+            root = fitting_root("covariance", self.covariance, n_entries)
         return RandomWalkState(layout.n_categories, root, ScaleSearch.begin(scaling))
 
     def propose(
@@ -210,20 +315,6 @@ class RandomWalkProposal:
     def current_scaling(self, state: RandomWalkState) -> float:
         """Factor on the standard deviations."""
         return state.search.scale
-
-
-def _checked_covariance(
-    covariance: Literal["full", "diagonal"] | ArrayLike,
-) -> Literal["full", "diagonal"] | NDArray[np.float64]:
-    if isinstance(covariance, str):
-        if covariance == "full":
-            return "full"
-        if covariance == "diagonal":
-            return "diagonal"
-        raise SettingError(
-            f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
-        )
-    return checked_covariance("covariance", covariance, "'full', 'diagonal'")
 
 
 class RealOrDiscreteState(NamedTuple):
@@ -293,11 +384,10 @@ class RealOrDiscreteProposal:
         moves_real = bool(rng.random() < 0.5)
         entries = state.is_real if moves_real else ~state.is_real
         new = point.copy()
-        if moves_real:
-            new[entries], log_ratio, own = self.of_real.propose(state.real, point[entries], rng)
-            return new, log_ratio, state._replace(real=own, moves_real=True)
-        new[entries], log_ratio, own = self.of_discrete.propose(state.discrete, point[entries], rng)
-        return new, log_ratio, state._replace(discrete=own, moves_real=False)
+        name, proposal = ("real", self.of_real) if moves_real else ("discrete", self.of_discrete)
+        own = getattr(state, name)
+        new[entries], log_ratio, own = proposal.propose(own, point[entries], rng)
+        return new, log_ratio, state._replace(moves_real=moves_real, **{name: own})
 
     def tune(self, state: RealOrDiscreteState, outcome: Outcome) -> RealOrDiscreteState:
         """Tune the proposal that made the move."""

@@ -1,0 +1,419 @@
+"""Transitions of a chain in compiled code, of normal proposals and of trajectories."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from pymc_austerity.compiled.addresses import (
+    addressed,
+    call_of_one,
+    call_of_prior,
+    call_with_gradient,
+)
+from pymc_austerity.compiled.decisions import (
+    ACCEPTED,
+    REJECTED,
+    STATISTICS,
+    VIOLATED,
+    ExactDecisions,
+    SequentialDecisions,
+    decide_exactly,
+    decide_sequentially,
+)
+from pymc_austerity.compiled.proposals import CompiledProposals, propose
+from pymc_austerity.parts import part, part_by_type, reals
+from pymc_austerity.proposals import hamiltonian
+
+
+class CompiledPosterior(NamedTuple):
+    """What is known of the log-posterior without reading rows.
+
+    Attributes
+    ----------
+    exact : int
+        Address of the row-free part; see `pymc_austerity.model.DensityKernel.address`.
+    anchor, gradient : float array, shape (d,)
+        Of the expansion.
+    hessian : float array, shape (d, d)
+        Zeros for an expansion of first order.
+    size : int
+        d.
+    """
+
+    exact: int
+    anchor: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    size: int
+
+
+@part(types.float64)
+def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> float:
+    """What the control variates sum up to over all rows, nats."""
+    anchor, d = reals(posterior.anchor), posterior.size
+    gradient, hessian = reals(posterior.gradient), reals(posterior.hessian)
+    first, second = 0.0, 0.0
+    for i in range(d):
+        product = 0.0
+        for j in range(d):
+            about = (proposed[j] - anchor[j]) + (current[j] - anchor[j])
+            product += hessian[i * d + j] * about
+        moved = proposed[i] - current[i]
+        first += gradient[i] * moved
+        second += moved * product
+    return first + 0.5 * second
+
+
+@part_by_type(
+    types.int64, {SequentialDecisions: decide_sequentially, ExactDecisions: decide_exactly}
+)
+def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
+    """Accept or reject; see `decide_sequentially`."""
+    raise NotImplementedError
+
+
+@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
+def transitions(
+    proposals: CompiledProposals,
+    posterior: CompiledPosterior,
+    decisions: SequentialDecisions | ExactDecisions,
+    work: int,
+    rng: np.random.Generator,
+    audits: np.random.Generator,
+    n_transitions: int,
+    points: int,
+    statistics: int,
+) -> int:
+    """Make transitions.
+
+    Parameters
+    ----------
+    proposals, posterior, decisions
+        What to sample, and how, as `addressed` has them; but for working space nothing in them
+        changes.
+    work : int
+        Address of 3 x d floats. Where the chain is, first; the rest is working space. It ends
+        where the chain is then.
+    rng, audits : numpy.random.Generator
+        Of the chain, and of what is checked.
+    n_transitions : int
+        How many, n.
+    points : int
+        Address of n x d floats: where the chain is after each transition.
+    statistics : int
+        Address of n x 8 floats: what each took, see `pymc_austerity.compiled.STATISTICS`.
+
+    Returns
+    -------
+    int
+        Transitions made: fewer where one of them violates a bound.
+    """
+    d = posterior.size
+    current, proposed, noise = reals(work), reals(work + 8 * d), reals(work + 16 * d)
+    exact_now = call_of_one(posterior.exact, work)
+    for t in range(n_transitions):
+        out, point, verdict = reals(statistics + 64 * t), reals(points + 8 * d * t), REJECTED
+        out[1] = out[2] = out[3] = out[5] = out[6] = 0.0
+        out[4] = math.nan
+        chosen, log_ratio = propose(proposals, current, rng, noise, proposed)
+        exact_then = call_of_one(posterior.exact, work + 8 * d)
+        log_ratio += exact_then - exact_now
+        if math.isfinite(log_ratio):
+            log_ratio += _expansion(posterior, proposed, current)
+            verdict = decide_by(decisions, proposed, current, log_ratio, rng, audits, out)
+        if verdict == VIOLATED:
+            return t
+        out[0], out[7] = verdict, chosen
+        if verdict == ACCEPTED:
+            exact_now = exact_then
+            for i in range(d):
+                current[i] = proposed[i]
+        for i in range(d):
+            point[i] = current[i]
+    return n_transitions
+
+
+class KnownByAddress(NamedTuple):
+    """The row-free part, and m rows of k linear predictors, for compiled code.
+
+    Attributes
+    ----------
+    exact : int
+        Address of the row-free part; see `pymc_austerity.model.DensityGradient`.
+    slopes : int
+        Address of the rows as functions of their predictors; see `pymc_austerity.model.RowSlopes`.
+    table : int array
+        Of the rows.
+    design : float array, shape (k m, d)
+        Predictors as products with the point, those of the first predictor first.
+    offsets : float array, shape (k m,)
+    """
+
+    exact: int
+    slopes: int
+    table: NDArray[np.int64]
+    design: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+
+
+@overload(hamiltonian.evaluate, jit_options={"error_model": "numpy"})
+def _evaluate(exact: Any, point: Any) -> Any:
+    """The row-free part is known by the address of a function of two addresses."""
+
+    def by_address(exact: Any, point: Any) -> Any:
+        gradient = np.empty(point.size)
+        value = call_with_gradient(exact, point.ctypes.data, gradient.ctypes.data)
+        return value, gradient
+
+    def with_rows(exact: Any, point: Any) -> Any:
+        gradient = np.empty(point.size)
+        value = call_with_gradient(exact.exact, point.ctypes.data, gradient.ctypes.data)
+        etas, n_rows = np.dot(exact.design, point) + exact.offsets, exact.table[0]
+        found = np.empty(n_rows + etas.size)
+        call_of_prior(exact.slopes, etas.ctypes.data, found.ctypes.data, exact.table.ctypes.data)
+        return value + found[:n_rows].sum(), gradient + np.dot(found[n_rows:], exact.design)
+
+    if isinstance(exact, types.Integer):
+        return by_address
+    return with_rows if isinstance(exact, types.NamedTuple) else None
+
+
+center_and_scale = njit(cache=True, error_model="numpy")(hamiltonian.center_and_scale)
+"""See `pymc_austerity.proposals.hamiltonian`."""
+
+walk = njit(cache=True, error_model="numpy")(hamiltonian.walk)
+"""See `pymc_austerity.proposals.hamiltonian`."""
+
+kind_of_move = njit(cache=True, error_model="numpy")(hamiltonian.kind_of_move)
+"""See `pymc_austerity.proposals.hamiltonian`."""
+
+
+class CompiledTrajectories(NamedTuple):
+    """Trajectories on a surrogate of the posterior, in a state that no longer changes.
+
+    Attributes
+    ----------
+    exact : int or KnownByAddress
+        What is known without an expansion.
+    anchor, gradient, hessian, scaled : arrays
+        As in `pymc_austerity.proposals.hamiltonian.log_density`.
+    beyond : float array, shape (d, d)
+        Hessian of the expansion that decisions use, minus that of the surrogate.
+    root : float array, shape (d, d)
+        Of the inverse of the metric.
+    step_size, time : float
+    n_trajectories : int
+    """
+
+    exact: Any
+    anchor: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    scaled: NDArray[np.intp]
+    beyond: NDArray[np.float64]
+    root: NDArray[np.float64]
+    step_size: float
+    time: float
+    n_trajectories: int
+
+    @property
+    def size(self) -> int:
+        """Dimension, d."""
+        return self.anchor.size
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Step size of the only kind of move."""
+        return np.array([self.step_size])
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _end(its: CompiledTrajectories, current: NDArray, rng: Any) -> tuple[NDArray, int]:
+    """The point at the end of the trajectories, and how many of them were accepted."""
+    kind = kind_of_move(its.step_size, its.time, its.n_trajectories, rng)
+    known, scaled, place = (its.anchor, its.gradient, its.hessian, its.scaled), its.scaled, current
+    if scaled.size > 0:
+        center, scale = center_and_scale(its.exact, current, its.anchor, its.hessian, scaled)
+        place = current.copy()
+        for j in range(scaled.size):
+            place[scaled[j]] = (current[scaled[j]] - center[j]) / scale[j]
+    end, _, n_accepted = walk(its.exact, known, place, its.root, *kind, rng)
+    if scaled.size > 0 and n_accepted > 0:
+        center, scale = center_and_scale(its.exact, end, its.anchor, its.hessian, scaled)
+        for j in range(scaled.size):
+            end[scaled[j]] = center[j] + scale[j] * end[scaled[j]]
+    return end, n_accepted
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def transitions_by_trajectories(
+    its: CompiledTrajectories,
+    decisions: Any,
+    start: NDArray[np.float64],
+    rng: np.random.Generator,
+    audits: np.random.Generator,
+    points: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+) -> int:
+    """Make transitions; what is known cancels, and the rows that are sampled decide.
+
+    Parameters
+    ----------
+    its, decisions
+        What moves, and what decides, as `addressed` has it.
+    start : float array, shape (d,)
+        Where the chain is.
+    rng, audits : numpy.random.Generator
+        Of the chain, and of what is checked.
+    points, statistics : float arrays, shapes (n, d) and (n, 8)
+        Where the chain is after each transition, and what each took; see `STATISTICS`.
+
+    Returns
+    -------
+    int
+        Transitions made: fewer where one of them violates a bound.
+    """
+    current = start.copy()
+    for t in range(len(points)):
+        statistics[t] = 0.0
+        statistics[t, 4] = math.nan
+        proposed, n_accepted = _end(its, current, rng)
+        verdict = REJECTED
+        if n_accepted > 0:
+            moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
+            log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
+            if math.isfinite(log_ratio):
+                verdict = decide_by(
+                    decisions,
+                    reals(proposed.ctypes.data),
+                    reals(current.ctypes.data),
+                    log_ratio,
+                    rng,
+                    audits,
+                    reals(statistics[t].ctypes.data),
+                )
+        if verdict == VIOLATED:
+            return t
+        statistics[t, 0] = verdict
+        if verdict == ACCEPTED:
+            current = proposed
+        points[t] = current
+    return len(points)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledTarget:
+    """What compiled code knows of a posterior, and how it decides.
+
+    Attributes
+    ----------
+    posterior : CompiledPosterior or None
+        None where only trajectories know it.
+    decisions : SequentialDecisions or ExactDecisions
+    refuse_unread : callable
+        Raises an error if rows could not be read.
+    alive : tuple
+        What has to live as long as the addresses in the others are in use.
+    """
+
+    posterior: CompiledPosterior | None
+    decisions: SequentialDecisions | ExactDecisions
+    refuse_unread: Callable[[], None]
+    alive: tuple[Any, ...]
+
+
+class Transitions(NamedTuple):
+    """A block of transitions.
+
+    Attributes
+    ----------
+    points : float array, shape (n, d)
+        Where the chain is after each.
+    statistics : float array, shape (n, 8)
+        What each took: see `pymc_austerity.compiled.decisions.STATISTICS`.
+    """
+
+    points: NDArray[np.float64]
+    statistics: NDArray[np.float64]
+
+
+class CompiledChain:
+    """Makes transitions that do not change what follows: proposal and test are frozen.
+
+    Parameters
+    ----------
+    target : CompiledTarget
+    proposals : CompiledProposals or CompiledTrajectories
+
+    Attributes
+    ----------
+    proposals : CompiledProposals or CompiledTrajectories
+    at_once : int
+        Transitions that the first call should make.
+    """
+
+    at_once = 1
+
+    def __init__(
+        self, target: CompiledTarget, proposals: CompiledProposals | CompiledTrajectories
+    ) -> None:
+        self._target = target
+        self.proposals = proposals
+        self._decisions = addressed(target.decisions)
+        self._known: tuple[Any, ...] = ()
+        if not isinstance(proposals, CompiledTrajectories):
+            self._known = addressed(proposals), addressed(target.posterior), self._decisions
+        self._work = np.zeros((3, proposals.size))
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Size of the moves of each component."""
+        return self.proposals.sizes
+
+    def make(
+        self,
+        n_transitions: int,
+        start: NDArray,
+        rng: np.random.Generator,
+        audits: np.random.Generator,
+    ) -> Transitions:
+        """Make transitions from a point.
+
+        Parameters
+        ----------
+        n_transitions : int
+        start : array, shape (d,)
+        rng, audits : numpy.random.Generator
+            Of the chain, and of what is checked.
+
+        Returns
+        -------
+        Transitions
+            Fewer where a row changes by more than its bound: the next one is for Python to refuse.
+
+        Raises
+        ------
+        StorageError
+            Rows could not be read.
+        """
+        self._work[0] = start
+        made = Transitions(
+            np.empty((n_transitions, start.size)), np.empty((n_transitions, len(STATISTICS)))
+        )
+        if isinstance(self.proposals, CompiledTrajectories):
+            where = self._work[0], rng, audits
+            n_made = transitions_by_trajectories(self.proposals, self._decisions, *where, *made)
+        else:
+            points, statistics = (array.ctypes.data for array in made)
+            n_made = transitions(
+                *self._known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
+            )
+        self._target.refuse_unread()
+        return Transitions(made.points[:n_made], made.statistics[:n_made])
