@@ -22,7 +22,7 @@ from pymc_austerity.exact import (
     decide,
     decide_by_fireflies,
 )
-from pymc_austerity.exact.firefly import bounds_at
+from pymc_austerity.exact.decide import bounds_at
 from pymc_austerity.rows import LARGEST_BLOCK, RowSource
 from pymc_austerity.sequential import Decision, TestDescription
 

@@ -4,15 +4,16 @@ from pymc_austerity.exact.decide import (
     RELATIVE,
     BoundViolatedError,
     ExactDecision,
+    FireflyDecision,
     Weights,
     decide,
+    decide_by_fireflies,
     expected_rows,
     measured_rounding,
     rows_of_pairs,
     weigh,
     weights_of_rows,
 )
-from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.groups import (
     ROUNDING,
     Directions,

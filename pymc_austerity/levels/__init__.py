@@ -2,8 +2,7 @@
 
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, Prior, normals_of
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, shares_of_sweeps
-from pymc_austerity.levels.moves import Exchange, move_levels
-from pymc_austerity.levels.nested import NestedLevels
+from pymc_austerity.levels.moves import Exchange, NestedLevels, move_levels
 from pymc_austerity.levels.posterior import (
     CommonNormal,
     FreeMean,

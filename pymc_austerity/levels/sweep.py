@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
-from pymc_austerity.levels.moves import Exchange, Moved, move_common, move_levels
-from pymc_austerity.levels.nested import NestedLevels
+from pymc_austerity.levels.moves import Exchange, Moved, NestedLevels, move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState

@@ -23,8 +23,7 @@ from pymc_austerity.rows import (
     StratifiedWindows,
     in_random_order,
 )
-from pymc_austerity.setup.leaves import NumberedBlocks
-from pymc_austerity.setup.source_rows import Labeled
+from pymc_austerity.setup.source_rows import Labeled, NumberedBlocks
 from pymc_austerity.setup.strata import (
     ByScore,
     expected_first_look,

@@ -19,11 +19,11 @@ from pymc_austerity.errors import StaleDataError
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods.austerity_step import AusterityStep
-from pymc_austerity.step_methods.explanation import explain, row_length_deterministics
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
 from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
+from pymc_austerity.step_methods.summary import explain, row_length_deterministics
 
 
 class Phase(NamedTuple):

@@ -22,11 +22,15 @@ from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.embedding import Embedding, SomeVariables
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
-from pymc_austerity.step_methods.draws_ahead import DrawBuffer, draws_ahead, why_python
+from pymc_austerity.step_methods.draws_ahead import (
+    DrawBuffer,
+    draws_ahead,
+    is_independent,
+    why_python,
+)
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
-from pymc_austerity.step_methods.together import is_independent
 
 _log = logging.getLogger("pymc.austerity")
 

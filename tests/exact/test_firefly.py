@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.exact import BoundViolatedError, decide_by_fireflies
-from pymc_austerity.exact.firefly import _drawn, bounds_at
+from pymc_austerity.exact.decide import _drawn, bounds_at
 from tests.exact.logistic import Logistic
 
 GROUPINGS = [{}, {"n_directions": 0}, {"n_directions": 6}]

@@ -6,7 +6,7 @@ import pytest
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
 from pymc_austerity.model import split_log_density
-from pymc_austerity.step_methods.explanation import explain, row_length_deterministics
+from pymc_austerity.step_methods.summary import explain, row_length_deterministics
 from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53

@@ -10,7 +10,7 @@ from pymc_austerity.deciding.sampling import AllRowsTogether, TotalsOfAll
 from pymc_austerity.rows import ArrayRows
 from pymc_austerity.setup import together as chosen
 from pymc_austerity.setup.row_bounds import NotExactError
-from pymc_austerity.step_methods.together import is_independent
+from pymc_austerity.step_methods.draws_ahead import is_independent
 from tests.running import sample
 from tests.step_methods.test_compiled import as_arrays, in_python, run, sampling, wide
 

@@ -12,7 +12,7 @@ from pymc_austerity.model import (
     find_predictors,
     split_log_density,
 )
-from pymc_austerity.step_methods.explanation import explain
+from pymc_austerity.step_methods.summary import explain
 from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 
