@@ -181,8 +181,8 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     ...     attrs={"epsilon": 0.05},
     ... )
     >>> print(what_is_wrong(run))
-    40 of 200 audited decisions were wrong, more than the 5.00% allowed by epsilon (which bounds
-    the error of one look): choose a smaller epsilon, or a larger batch_size.
+    40 of 200 audited decisions were wrong, more than the 5.00% allowed by epsilon, which bounds
+    the error of one look: choose a smaller epsilon, or a larger batch_size.
     """
     if "n_looks" not in getattr(idata, "sample_stats", idata):
         return ""  # PyMC's own samplers, which PyMC checks
