@@ -12,7 +12,7 @@ from pymc_austerity.levels import LevelNormals, normals_of
 from pymc_austerity.proposals.hamiltonian import center_and_scale, log_density
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, RowSums
 
-_MOST_PASSES = 40
+_MOST_PASSES = 80
 _ROUNDS = 8
 """Rounds for the entries on which no row depends; each costs one pass over the rows."""
 _FIRST_PASSES = 12
@@ -24,8 +24,11 @@ _SAME_CURVATURE = 0.2
 before it will do."""
 _LENGTHS_OF_STEP = 3
 """Lengths that are tried until a step leads uphill, each a quarter of the one before."""
-_DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
+_DAMPINGS = (0.0, 1e-5, 1e-3, 0.1, 10.0, 1e4)
 """Added to the precision, in units of its diagonal, where a Newton step does not lead uphill."""
+_LEAST_BEND, _MOST_REVERSED = 1e-6, 1_000
+"""Least curvature then, as a share of the largest one; and entries beside the levels up to which
+their precision is made positive definite."""
 _STEPS_OF_A_ROUND = 20
 
 
@@ -101,15 +104,17 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
                 hessian = parts.row_hessian(point)
             return LevelAnchor(point, rows.gradient, hessian, exact)
         is_near = is_near or distance < _NEAR * np.sqrt(touched.size)
+        found = _ascended(parts, point, step, value)
+        if found is None:
+            precision = _bent_down(precision, first)
         for damping in _DAMPINGS:
-            if damping:
-                ridge = _ridge(precision, damping)
-                step = solved(precision + ridge, gradient[touched], first)
-            found = _ascended(parts, point, step, value)
             if found is not None:
                 break
+            step = solved(precision + _ridge(precision, damping), gradient[touched], first)
+            found = _ascended(parts, point, step, value)
         else:
-            raise NoGroupsError("the log-density does not rise along its gradient")
+            if found is None:
+                raise NoGroupsError("the log-density does not rise along its gradient")
         point, value, gradient, rows = found
         if distance > _SAME_CURVATURE * np.sqrt(touched.size):
             hessian, of = parts.row_hessian(point), point
@@ -147,7 +152,7 @@ def solved(
     n, own = first[0] * first[1], np.arange(first[0] * first[1]).reshape(first)
     try:
         inverses = np.linalg.inv(level_blocks(precision, own))
-        levels = sparse.bsr_array((inverses, np.arange(first[0]), np.arange(first[0] + 1)))
+        levels = _block_diagonal(inverses)
         between = precision[:n, n:]
         by_levels = sparse.csr_array(levels @ between)
         rest = np.empty(0)
@@ -161,6 +166,38 @@ def solved(
     if not np.isfinite(solution).all():
         raise NoGroupsError("the Hessian of the log-density is singular")
     return solution
+
+
+def _bent_down(precision: sparse.csr_array, first: tuple[int, int]) -> sparse.csr_array:
+    """A positive definite one: directions in which the log-density bends upward are reversed.
+
+    Those of the levels that come first, and then, with these eliminated, those of the others, if
+    they are not too many.
+    """
+    n = first[0] * first[1]
+    blocks = level_blocks(precision, np.arange(n).reshape(first))
+    reversed_ = _reversed(blocks)
+    levels = _block_diagonal(reversed_)
+    rest = precision[n:, n:]
+    if 0 < rest.shape[0] <= _MOST_REVERSED:
+        between = precision[:n, n:]
+        through = (between.T @ _block_diagonal(np.linalg.inv(reversed_)) @ between).toarray()
+        given = rest.toarray() - through
+        rest = sparse.csr_array(_reversed(given) + through)
+    return sparse.csr_array(
+        sparse.block_array([[levels, precision[:n, n:]], [precision[n:, :n], rest]])
+    )
+
+
+def _reversed(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same eigenvectors, with the absolute values of eigenvalues, which are not tiny."""
+    values, vectors = np.linalg.eigh(matrices)
+    heights = np.maximum(np.abs(values), _LEAST_BEND * np.abs(values).max(axis=-1, keepdims=True))
+    return np.asarray((vectors * heights[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+
+
+def _block_diagonal(blocks: NDArray) -> sparse.bsr_array:
+    return sparse.bsr_array((blocks, np.arange(len(blocks)), np.arange(len(blocks) + 1)))
 
 
 def _ridge(precision: sparse.csr_array, damping: float) -> sparse.csr_array:
