@@ -101,10 +101,12 @@ def _sequential(about: About) -> Target:
 
 def _best(divided: DividedRows) -> Target:
     """Sample by influence what is not kept."""
-    if divided.rows.about.problem.prepared.from_sources:
+    about = divided.rows.about
+    if about.problem.prepared.from_sources:
         return divided.target()
-    kept = _kept(divided.rows)
-    return (divided if kept is None else kept.divided()).target()
+    if (kept := _kept(divided.rows)) is not None:
+        return kept.divided().target()
+    return together(about, if_nothing_else=True) or divided.target()
 
 
 def _kept(rows: ScoredRows) -> ScoredRows | None:

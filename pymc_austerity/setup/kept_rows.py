@@ -22,6 +22,9 @@ from pymc_austerity.setup.target import About
 _MOST, _SHARE = 500, 0.98
 """Rows to keep: those with this share of the influence, or as many as trajectories can afford."""
 
+_MOST_DIMENSIONS = 300
+"""Dimensions up to which a trajectory is cheap: each of its steps multiplies a dense matrix."""
+
 _ENOUGH = 0.5
 """Effective share of draws of the normal approximation with which its own proposals are about as
 good as trajectories, and cheaper."""
@@ -179,6 +182,8 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         where rows cannot be kept, or a normal approximation does as well.
     """
     if not (about.may.keep_rows and about.residuals.is_stored):
+        return None
+    if about.problem.start.size > _MOST_DIMENSIONS:
         return None
     kept = _kept(about, _most_influential(scores))
     if kept is None or kept.surrogate is None:

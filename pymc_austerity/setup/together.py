@@ -30,11 +30,11 @@ in a product of matrices."""
 _FEWEST_ACCEPTED, _FEWEST_IF_CHEAPER = 0.75, 0.5
 """Share of accepted proposals below which the posterior is too far from normal: independent draws
 hardly ever reach its tails, and a chain that is there stays for long. With 40 columns that few rows
-have, 0.59 were accepted and effective draws a second fell to a twelfth. Fewer will do where a
-decision takes less time than a sequential test."""
+have, 0.59 were accepted and effective draws a second fell to a twelfth. Fewer will do where no rows
+can be kept and a decision takes less time than a sequential test."""
 
 
-def together(about: About) -> Target | None:
+def together(about: About, *, if_nothing_else: bool = False) -> Target | None:
     """The target to decide on all rows, many proposals at once; None where another is better.
 
     Proposals are draws of the normal approximation. As these do not depend on where a chain is,
@@ -45,6 +45,8 @@ def together(about: About) -> Target | None:
     ----------
     about : About
         Rows in memory and their expansion.
+    if_nothing_else : bool
+        Whether fewer accepted proposals will do, as no rows can be kept.
     """
     problem, normal = about.problem, about.approximation
     if not about.may.decide_together or problem.prepared.from_sources is not None:
@@ -69,7 +71,8 @@ def together(about: About) -> Target | None:
     totals = TotalsOfAll(sums, source)
     known = [float(about.row_free_difference(point, problem.start)) for point in points]
     accepted = acceptance(known + totals(points) - normal.log_densities(points))
-    if not accepted > (_FEWEST_IF_CHEAPER if seconds < of_some else _FEWEST_ACCEPTED):
+    fewer_do = if_nothing_else and seconds < of_some
+    if not accepted > (_FEWEST_IF_CHEAPER if fewer_do else _FEWEST_ACCEPTED):
         return None
     differences, compiled_as = row_differences(problem)
     sampling = AllRowsTogether(differences, AllRows(source), n_rows, n_rows, totals=totals)

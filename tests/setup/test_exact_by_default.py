@@ -89,7 +89,7 @@ def test_exact_decisions_satisfy_any_promise_and_any_audit(model, settings, word
 @pytest.fixture
 def one_by_one(monkeypatch):
     """No decisions on all rows for many proposals."""
-    monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about: None)
+    monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about, **_: None)
 
 
 def test_a_sequential_test_where_it_reads_fewer_rows(one_by_one):

@@ -83,7 +83,7 @@ class TestNUTSIsTaken:
         """Short chains of it look well."""
         many = lambda step, point, seconds: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
         monkeypatch.setattr("pymc_austerity.step_methods.by_default.probe", many)
-        monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about: None)
+        monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about, **_: None)
         monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 2.0)
         step, _ = sample(wide())
         assert isinstance(step, AllRowsNUTS)
