@@ -10,7 +10,8 @@ from scipy.special import log_expit
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import SurrogateHamiltonianProposal
 from pymc_austerity.rows import blocks_of
-from pymc_austerity.setup import kept_rows
+from pymc_austerity.setup import choose, kept_rows, together
+from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.step_methods import draws_ahead, metropolis
 from tests.running import QUIET, sample
 
@@ -157,6 +158,18 @@ def test_not_where_a_normal_approximation_does_as_well(rng):
         y = rng.poisson(np.exp(x @ [0.2, -0.1, 0.3]))
         pm.Poisson("y", pm.math.exp(x @ pm.Normal("b", shape=3)), observed=y)
     assert step_of(model).target.n_kept == 0
+
+
+def test_before_all_rows_are_read_for_proposals_that_are_rejected(model, monkeypatch):
+    def refused(*args, **kwargs):
+        raise NotExactError("their bounds are wide")
+
+    monkeypatch.setattr(choose, "exact_sampling", refused)
+    monkeypatch.setattr(together, "_WORTH", np.inf)
+    monkeypatch.setattr(together, "_seconds_of_all", lambda *args: 0.0)
+    monkeypatch.setattr(together, "acceptance", lambda log_weights: 0.6)
+    with model:
+        assert AusterityMH(control_variates="auto").target.n_kept > 0
 
 
 def test_as_many_as_hold_most_of_the_influence():
