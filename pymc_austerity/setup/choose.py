@@ -13,7 +13,7 @@ from pymc_austerity.setup.kept_rows import keep_influential
 from pymc_austerity.setup.row_bounds import BOUNDS_SHARE, NotExactError
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.target import About, Target
-from pymc_austerity.setup.together import together
+from pymc_austerity.setup.together import Together, together
 from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
 _BOUNDING = "bounding what rows can change"
@@ -55,26 +55,33 @@ def _cheaper(about: About) -> Target:
         with share_of_rest(BOUNDS_SHARE):
             exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
-        return together(about) or _not_exact(_sequential(about), str(reason))
+        found = together(about)
+        if found is not None and found.mixes:
+            return found.target()
+        return _not_exact(_sequential(about, found), str(reason))
     except SetupTooLongError:
         return _not_exact(_sequential(about), "their bounds take long to compute")
     rows = exact.expected_rows
     if about.problem.prepared.from_sources:
         return _target_of(exact, about)
+    scored = None
     if exact.accepted < _FEWEST_ACCEPTED:
         about.say(_INFLUENCE)
-        if (kept := _kept(ScoredRows.of(about))) is not None:
+        scored = ScoredRows.of(about)
+        if (kept := _kept(scored)) is not None:
             few = f"they accept {exact.accepted:.0%} of the draws of a normal approximation"
             return _not_exact(kept.divided().target(), few)
     if rows <= FEWEST_FIRST_ROWS:
         return _target_of(exact, about, FEWEST_FIRST_ROWS)
-    if (found := together(about)) is not None:
-        return found
+    found = together(about)
+    if found is not None and found.mixes:
+        return found.target()
     about.say(_INFLUENCE)
-    sampled = ScoredRows.of(about).divided()
+    sampled = (scored or ScoredRows.of(about)).divided()
     if rows <= sampled.n_first:
         return _target_of(exact, about, sampled.n_first)
-    return _not_exact(_best(sampled), f"they are expected to read {in_round_numbers(rows)} rows")
+    many = f"they are expected to read {in_round_numbers(rows)} rows"
+    return _not_exact(_best(sampled, found), many)
 
 
 def _refuse_many(about: About, expected: float) -> None:
@@ -86,11 +93,11 @@ def _refuse_many(about: About, expected: float) -> None:
         raise NotExactError(f"they are expected to read {in_round_numbers(expected)} rows")
 
 
-def _sequential(about: About) -> Target:
+def _sequential(about: About, all_rows: Together | None = None) -> Target:
     about.say(_INFLUENCE)
     settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
-        return _best(ScoredRows.of(about).divided())
+        return _best(ScoredRows.of(about).divided(), all_rows)
     if settings.sampling == "strata":
         raise SettingError(
             f"sampling='strata' is not possible with batch_size={settings.batch_size}, too few "
@@ -99,14 +106,13 @@ def _sequential(about: About) -> Target:
     return _uniform(about)
 
 
-def _best(divided: DividedRows) -> Target:
-    """Sample by influence what is not kept."""
-    about = divided.rows.about
-    if about.problem.prepared.from_sources:
+def _best(divided: DividedRows, all_rows: Together | None) -> Target:
+    """Sample by influence what is not kept; read all rows where none can be, if that is cheaper."""
+    if divided.rows.about.problem.prepared.from_sources:
         return divided.target()
     if (kept := _kept(divided.rows)) is not None:
         return kept.divided().target()
-    return together(about, if_nothing_else=True) or divided.target()
+    return divided.target() if all_rows is None else all_rows.target()
 
 
 def _kept(rows: ScoredRows) -> ScoredRows | None:

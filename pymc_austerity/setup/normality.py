@@ -18,6 +18,7 @@ from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, RowSource
+from pymc_austerity.setup.surrogate import PILOT_PAIRS
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
 from pymc_austerity.time_limit import end_if_late
@@ -143,7 +144,7 @@ SINGLE_ROWS_DECIDE = (
 )
 """Consequence and remedy, as the end of a sentence."""
 
-_PAIRS, _MORE_PAIRS, _SEED = 3, 8, 17
+_PAIRS, _SEED = 3, 17
 _SAMPLES = 1_000
 
 _A_LITTLE = 1e-3
@@ -220,7 +221,7 @@ def spread_of_residuals(target: Target, proposal: Proposal) -> float:
     proposal : Proposal
         Makes pairs of points where there is no approximation of the posterior.
     """
-    pairs = _pairs(target, proposal, np.random.default_rng(_SEED), _MORE_PAIRS)
+    pairs = _pairs(target, proposal, np.random.default_rng(_SEED), PILOT_PAIRS)
     function, source = target.row_function, target.source
     totals = [float(differences_of_all(function, *pair, source).sum()) for pair in pairs]
     return float(np.sqrt(np.mean(np.square(totals)) / 2.0))

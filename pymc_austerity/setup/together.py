@@ -1,6 +1,7 @@
 """Decisions on all rows, where reading them once for many proposals is cheaper than a few rows."""
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +35,55 @@ have, 0.59 were accepted and effective draws a second fell to a twelfth. Fewer w
 can be kept and a decision takes less time than a sequential test."""
 
 
-def together(about: About, *, if_nothing_else: bool = False) -> Target | None:
-    """The target to decide on all rows, many proposals at once; None where another is better.
+class Together(NamedTuple):
+    """Decisions on all rows, many proposals at once.
+
+    Attributes
+    ----------
+    about : About
+    totals : TotalsOfAll
+        Sums of the rows at many points.
+    accepted : float
+        Share of proposals that are expected to be accepted.
+    """
+
+    about: About
+    totals: TotalsOfAll
+    accepted: float
+
+    @property
+    def mixes(self) -> bool:
+        """Whether enough proposals are accepted, whatever a decision costs."""
+        return self.accepted > _FEWEST_ACCEPTED
+
+    def target(self) -> Target:
+        """The target to decide in this way; its proposals are draws of the normal approximation."""
+        about, source = self.about, self.totals.source
+        problem, n_rows = about.problem, about.problem.likelihood.n_rows
+        differences, compiled_as = row_differences(problem)
+        sampling = AllRowsTogether(differences, AllRows(source), n_rows, n_rows, totals=self.totals)
+        details = (
+            f"Proposals are draws of a normal approximation about the posterior mean; {AT_ONCE} of "
+            "them are evaluated on all rows at once, faster than one decision after the other on "
+            f"some of the rows; {self.accepted:.0%} of them are expected to be accepted.",
+        )
+        return Target(
+            problem.layout,
+            problem.start,
+            about.row_free_difference,
+            differences,
+            source,
+            sampling,
+            None,
+            details,
+            compiled_as,
+            (about.approximation,),
+            about.approximation,
+        )
+
+
+def together(about: About) -> Together | None:
+    """Decisions on all rows, many proposals at once; None where others are better.
 
     Proposals are draws of the normal approximation. As these do not depend on where a chain is,
     the log-density of the next 64 of them is computed in one pass over the rows, and decisions are
@@ -45,8 +93,6 @@ def together(about: About, *, if_nothing_else: bool = False) -> Target | None:
     ----------
     about : About
         Rows in memory and their expansion.
-    if_nothing_else : bool
-        Whether fewer accepted proposals will do, as no rows can be kept.
     """
     problem, normal = about.problem, about.approximation
     if not about.may.decide_together or problem.prepared.from_sources is not None:
@@ -71,29 +117,9 @@ def together(about: About, *, if_nothing_else: bool = False) -> Target | None:
     totals = TotalsOfAll(sums, source)
     known = [float(about.row_free_difference(point, problem.start)) for point in points]
     accepted = acceptance(known + totals(points) - normal.log_densities(points))
-    fewer_do = if_nothing_else and seconds < of_some
-    if not accepted > (_FEWEST_IF_CHEAPER if fewer_do else _FEWEST_ACCEPTED):
+    if not accepted > (_FEWEST_IF_CHEAPER if seconds < of_some else _FEWEST_ACCEPTED):
         return None
-    differences, compiled_as = row_differences(problem)
-    sampling = AllRowsTogether(differences, AllRows(source), n_rows, n_rows, totals=totals)
-    details = (
-        f"Proposals are draws of a normal approximation about the posterior mean; {AT_ONCE} of "
-        "them are evaluated on all rows at once, faster than one decision after the other on some "
-        f"of the rows; {accepted:.0%} of them are expected to be accepted.",
-    )
-    return Target(
-        problem.layout,
-        problem.start,
-        about.row_free_difference,
-        differences,
-        source,
-        sampling,
-        None,
-        details,
-        compiled_as,
-        (normal,),
-        normal,
-    )
+    return Together(about, totals, float(accepted))
 
 
 def acceptance(log_weights: NDArray[np.float64]) -> float:

@@ -106,15 +106,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
         is_near = is_near or distance < _NEAR * np.sqrt(touched.size)
         found = _ascended(parts, point, step, value)
         if found is None:
-            precision = _bent_down(precision, first)
-        for damping in _DAMPINGS:
-            if found is not None:
-                break
-            step = solved(precision + _ridge(precision, damping), gradient[touched], first)
-            found = _ascended(parts, point, step, value)
-        else:
-            if found is None:
-                raise NoGroupsError("the log-density does not rise along its gradient")
+            found = _ascended_damped(parts, point, precision, gradient[touched], value)
         point, value, gradient, rows = found
         if distance > _SAME_CURVATURE * np.sqrt(touched.size):
             hessian, of = parts.row_hessian(point), point
@@ -152,7 +144,7 @@ def solved(
     n, own = first[0] * first[1], np.arange(first[0] * first[1]).reshape(first)
     try:
         inverses = np.linalg.inv(level_blocks(precision, own))
-        levels = _block_diagonal(inverses)
+        levels = block_diagonal(inverses)
         between = precision[:n, n:]
         by_levels = sparse.csr_array(levels @ between)
         rest = np.empty(0)
@@ -177,11 +169,11 @@ def _bent_down(precision: sparse.csr_array, first: tuple[int, int]) -> sparse.cs
     n = first[0] * first[1]
     blocks = level_blocks(precision, np.arange(n).reshape(first))
     reversed_ = _reversed(blocks)
-    levels = _block_diagonal(reversed_)
+    levels = block_diagonal(reversed_)
     rest = precision[n:, n:]
     if 0 < rest.shape[0] <= _MOST_REVERSED:
         between = precision[:n, n:]
-        through = (between.T @ _block_diagonal(np.linalg.inv(reversed_)) @ between).toarray()
+        through = (between.T @ block_diagonal(np.linalg.inv(reversed_)) @ between).toarray()
         given = rest.toarray() - through
         rest = sparse.csr_array(_reversed(given) + through)
     return sparse.csr_array(
@@ -196,7 +188,8 @@ def _reversed(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((vectors * heights[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
-def _block_diagonal(blocks: NDArray) -> sparse.bsr_array:
+def block_diagonal(blocks: NDArray) -> sparse.bsr_array:
+    """The matrix with these blocks, shape (G, q, q), on its diagonal."""
     return sparse.bsr_array((blocks, np.arange(len(blocks)), np.arange(len(blocks) + 1)))
 
 
@@ -224,6 +217,23 @@ def _ascended(
             return there, new, gradient, rows
         step = step / 4.0
     return None
+
+
+def _ascended_damped(
+    parts: GroupedModel,
+    point: NDArray[np.float64],
+    precision: sparse.csr_array,
+    gradient: NDArray[np.float64],
+    value: float,
+) -> tuple[NDArray[np.float64], float, NDArray[np.float64], RowSums]:
+    """The same where a Newton step does not lead uphill, with ever shorter steps."""
+    first = parts.factors[0].entries.shape
+    precision = _bent_down(precision, first)
+    for damping in _DAMPINGS:
+        step = solved(precision + _ridge(precision, damping), gradient, first)
+        if (found := _ascended(parts, point, step, value)) is not None:
+            return found
+    raise NoGroupsError("the log-density does not rise along its gradient")
 
 
 def _with_untouched(

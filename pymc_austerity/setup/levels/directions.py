@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pymc_austerity.levels import JointBlock, LevelNormals, normals_of
-from pymc_austerity.setup.levels.anchor import LevelAnchor, level_blocks
+from pymc_austerity.setup.levels.anchor import LevelAnchor, block_diagonal, level_blocks
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 
 _MOST = 32
@@ -103,10 +103,12 @@ def _slowest(
     blocks: list[LevelNormals],
 ) -> _Slowest:
     """The directions, from precisions within and between blocks, and of each given the rest."""
-    root = sparse.csr_array(sparse.block_diag([_diagonal(its.root) for its in blocks]))
-    inverse = sparse.csr_array(sparse.block_diag([_diagonal(its.inverse_root) for its in blocks]))
+    root = sparse.csr_array(sparse.block_diag([block_diagonal(its.root) for its in blocks]))
+    inverse = sparse.csr_array(
+        sparse.block_diag([block_diagonal(its.inverse_root) for its in blocks])
+    )
     own = sparse.csr_array(inverse @ within @ inverse.T)
-    through = sparse.csr_array(_diagonal(first.inverse_root) @ between @ inverse.T)
+    through = sparse.csr_array(block_diagonal(first.inverse_root) @ between @ inverse.T)
     values, vectors = _smallest(own, through)
     is_slow = values < 1.0 - _FAST
     is_slow[0] = True
@@ -115,11 +117,6 @@ def _slowest(
     return _Slowest(
         np.ascontiguousarray(inverse.T @ vectors), np.ascontiguousarray(root @ vectors), stays
     )
-
-
-def _diagonal(blocks: NDArray[np.float64]) -> sparse.bsr_array:
-    """The matrix with these blocks, shape (G, q, q), on its diagonal."""
-    return sparse.bsr_array((blocks, np.arange(len(blocks)), np.arange(len(blocks) + 1)))
 
 
 def _smallest(
