@@ -16,6 +16,9 @@ from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
 _NONE = np.empty(0, dtype=np.int64)
+_SIZE_OF_STEPS, _TIMES = 2.4, (-1.0, 2.0)
+"""Size of steps of random walks, times the root of the dimension, in standard deviations (Gelman,
+Roberts and Gilks 1996), and the powers of two between which it varies."""
 _STEPS_OF_EXCHANGE = 5
 _SHARE_ACCEPTED = 0.4
 """Steps of a move, and the share of them to accept."""
@@ -39,6 +42,8 @@ class Moved(NamedTuple):
         Verdicts of sequential tests; None if there were none.
     distance : float array
         From the mean of the normal approximation to the moved entries, before the move.
+    drawn : float array, shape (G,)
+        Whether a draw of a normal approximation was accepted; NaN where there was none.
     """
 
     point: NDArray[np.float64]
@@ -48,6 +53,7 @@ class Moved(NamedTuple):
     ratios: NDArray[np.float64] = np.empty(0)
     verdicts: Verdicts | None = None
     distance: NDArray[np.float64] = np.empty(0)
+    drawn: NDArray[np.float64] = np.empty(0)
 
 
 class Decided(NamedTuple):
@@ -170,19 +176,52 @@ def crank_nicolson(
     return there, 0.5 * (there * there - z * z).sum(axis=-1)
 
 
+def drawn_or_near(
+    z: NDArray[np.float64], near: NDArray[np.float64] | float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    r"""Independent draws of standard normal distributions, and steps of a random walk for some.
+
+    Draws never return from a tail that is heavier than normal, and nor do autoregressive moves,
+    which aim at the middle; steps of a random walk do. Their lengths vary, because such a tail may
+    be much longer than the normal one.
+
+    Parameters
+    ----------
+    z : float array, shape (G, q)
+        Starting values.
+    near : float array, shape (G,), or float
+        Probability of a step.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    there : float array, shape (G, q)
+    log_ratio : float array, shape (G,)
+        Density of the proposal backwards to that forwards, in nats.
+    is_near : bool array, shape (G,)
+        Who makes a step.
+    """
+    n_levels, q = z.shape
+    noise, is_near = rng.standard_normal(z.shape), np.asarray(rng.random(n_levels) < near)
+    size = _SIZE_OF_STEPS / math.sqrt(q) * 2.0 ** rng.uniform(*_TIMES, size=int(is_near.sum()))
+    there = noise.copy()
+    there[is_near] = z[is_near] + size[:, None] * noise[is_near]
+    log_ratio = np.where(is_near, 0.0, 0.5 * (there * there - z * z).sum(axis=1))
+    return there, log_ratio, is_near
+
+
 def move_levels(
     posterior: GroupedPosterior,
     factor: int,
     theta: NDArray[np.float64],
-    correlation: float,
+    near: NDArray[np.float64] | float,
     rng: np.random.Generator,
     offset: NDArray[np.float64] | float = 0.0,
 ) -> Moved:
     r"""Move all levels of a factor at once, each with its own decision.
 
-    Given the rest, the levels are independent. Each goes from :math:`z` to
-    :math:`c z + \sqrt{1 - c^2} \xi` in the coordinates in which its normal approximation, given
-    the rest, is standard.
+    Given the rest, the levels are independent. Each is drawn from its normal approximation, given
+    the rest, or makes a step of a random walk in the coordinates in which that is standard.
 
     Parameters
     ----------
@@ -190,8 +229,8 @@ def move_levels(
     factor : int
         Number of the factor.
     theta : float array, shape (d,)
-    correlation : float
-        Correlation of the proposal with the current level, c.
+    near : float array, shape (G,), or float
+        Probability that a level makes a step.
     rng : numpy.random.Generator
     offset : float array, shape (G, q)
         Added to the mean of the normal approximation.
@@ -207,8 +246,7 @@ def move_levels(
     old = theta[levels.entries] - levels.anchor
     distance = old - normals.mean
     normals = normals._replace(mean=normals.mean + offset)
-    z = normals.standard(old)
-    there, ratios = crank_nicolson(z, correlation, rng)
+    there, ratios, is_near = drawn_or_near(normals.standard(old), near, rng)
     new = normals.values(there)
     proposed = theta.copy()
     proposed[levels.entries] = levels.anchor + new
@@ -224,14 +262,15 @@ def move_levels(
         together = float(posterior.row_free_part(following, theta)) - float(prior[accept].sum())
         if not -rng.standard_exponential() < together:
             accept, following = np.zeros_like(accept), theta
-    accepted = float(accept.mean())
-    return Moved(following, accepted, n_rows, verdicts=verdicts, distance=distance)
+    drawn = np.where(is_near, np.nan, accept)
+    how = float(accept.mean()), n_rows
+    return Moved(following, *how, verdicts=verdicts, distance=distance, drawn=drawn)
 
 
 def move_common(
     posterior: GroupedPosterior,
     theta: NDArray[np.float64],
-    correlation: float,
+    near: NDArray[np.float64] | float,
     rng: np.random.Generator,
     inflation: float = 1.0,
     offset: NDArray[np.float64] | float = 0.0,
@@ -240,8 +279,8 @@ def move_common(
 
     Parameters
     ----------
-    posterior, theta, correlation, rng
-        As in `move_levels`.
+    posterior, theta, near, rng
+        As in `move_levels`, for one decision.
     inflation : float
         Factor of the bounds of rows.
     offset : float array, shape (p,)
@@ -257,14 +296,15 @@ def move_common(
     mean = common.root @ (common.root.T @ slope)
     old = theta[own] - anchor[own]
     distance, mean = old - mean, mean + offset
-    there, ratio = crank_nicolson(common.inverse_root @ (old - mean), correlation, rng)
-    new = mean + common.root @ there
+    there, ratio, is_near = drawn_or_near((common.inverse_root @ (old - mean))[None], near, rng)
+    new = mean + common.root @ there[0]
     proposed = theta.copy()
     proposed[own] = anchor[own] + new
-    log_ratio = float(ratio) + float(posterior.row_free_part(proposed, theta))
+    log_ratio = float(ratio[0]) + float(posterior.row_free_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     moved = decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
-    return moved._replace(distance=distance)
+    drawn = np.where(is_near, np.nan, moved.accepted)
+    return moved._replace(distance=distance, drawn=drawn)
 
 
 @dataclass(frozen=True, eq=False)

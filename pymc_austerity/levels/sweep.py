@@ -16,15 +16,15 @@ from pymc_austerity.levels.moves import Exchange, Moved, NestedLevels, move_comm
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.adaptation import Center, ScaleSearch
+from pymc_austerity.proposals.adaptation import Average, ScaleSearch
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
 entries that all walks of a sweep may move."""
 
 _FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
-"""Correlations of Crank-Nicolson moves, and the share of those that stay near, which are for blocks
-that are far from normal."""
+"""Correlations of Crank-Nicolson moves of the joint block, and the least share of moves that stay
+near, which are for blocks that are far from normal."""
 
 _ENOUGH = 0.85
 """Acceptance to keep, as a share of that with all rows: rows cost, but so does the rest of a
@@ -54,10 +54,13 @@ class SweepState(NamedTuple):
         Factors of the bounds of rows, by the kind of move.
     exchange : ScaleSearch
         Size of steps that change no predictor.
-    centers : dict of str to Center
+    centers : dict of str to Average
         What is learned of the means of normal approximations, by the kind of move. Shared entries
         have many rows, whose expansion at the modes of levels with few rows is off by more than
         the spread of the shared entries.
+    drawn : dict of str to Average
+        Draws of normal approximations that are accepted, as a share, by the kind of move: of each
+        level of a factor, or of the common entries.
     """
 
     alone: PriorOnlyState | None
@@ -66,7 +69,8 @@ class SweepState(NamedTuple):
     joint: ScaleSearch
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
-    centers: dict[str, Center]
+    centers: dict[str, Average]
+    drawn: dict[str, Average] = {}
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
@@ -76,10 +80,22 @@ class SweepState(NamedTuple):
         """What is added to the mean of the normal approximation for a kind of move."""
         return _offset(self.centers, kind)
 
+    def near(self, kind: str) -> NDArray[np.float64] | float:
+        """Probability of a step of a random walk, for each level or for all common entries."""
+        if kind not in self.drawn:
+            return _SHARE
+        nearer: NDArray[np.float64] = np.clip(1.0 - self.drawn[kind].value, _SHARE, 1.0 - _SHARE)
+        return nearer
+
+    def accepting(self, kind: str, drawn: NDArray[np.float64]) -> "SweepState":
+        """The state after one more decision on each level of a factor, or on common entries."""
+        known = self.drawn.get(kind, Average.begin(np.ones(drawn.size)))
+        return self._replace(drawn=self.drawn | {kind: known.step(drawn)})
+
     def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
         """The state after one more distance from the mean, for a kind of move."""
         known = self.centers.get(kind)
-        center = known.step(distance) if known else Center.begin(distance)
+        center = known.step(distance) if known else Average.begin(distance)
         return self._replace(centers=self.centers | {kind: center})
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
@@ -91,9 +107,9 @@ class SweepState(NamedTuple):
         return self._replace(inflations=self.inflations | {kind: known})
 
 
-def _offset(centers: dict[str, Center], kind: str) -> NDArray[np.float64] | float:
+def _offset(centers: dict[str, Average], kind: str) -> NDArray[np.float64] | float:
     """What is known of the mean of a normal approximation; nothing before the first draw."""
-    return centers[kind].offset if kind in centers else 0.0
+    return centers[kind].value if kind in centers else 0.0
 
 
 @dataclass(frozen=True)
@@ -144,7 +160,7 @@ class Sweep:
         Factors whose levels are within those of another.
     walk : RandomWalkProposal
         Proposals of moves that move levels along.
-    centers : dict of str to Center
+    centers : dict of str to Average
         What chains know of the means of normal approximations when they begin.
     """
 
@@ -156,7 +172,7 @@ class Sweep:
     exchange: Exchange | None = None
     nested: tuple[NestedLevels, ...] = ()
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
-    centers: dict[str, Center] = field(default_factory=dict)
+    centers: dict[str, Average] = field(default_factory=dict)
 
     @cached_property
     def blocks(self) -> tuple[str, ...]:
@@ -190,7 +206,8 @@ class Sweep:
             for k in self._with_hyperparameters()
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
-        return SweepState(untouched.init(), tuple(along), lengths, size, {}, steps, self.centers)
+        walks = untouched.init(), tuple(along), lengths
+        return SweepState(*walks, size, {}, steps, self.centers)
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -208,6 +225,7 @@ class Sweep:
             state.inflations,
             state.exchange.end(),
             {kind: center.end() for kind, center in state.centers.items()},
+            {kind: drawn.end() for kind, drawn in state.drawn.items()},
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -283,17 +301,22 @@ class _Run:
 
     def levels(self, factor: int) -> Moved:
         """Move the levels of a factor."""
-        where = self.sweep.posterior, factor, self.theta, _correlation(self.rng), self.rng
-        if not factor:  # the largest: its levels have few rows
-            return self.made(move_levels(*where))
         kind = f"levels {factor}"
-        return self.made(self.centered(move_levels(*where, self.state.offset(kind)), kind))
+        where = self.sweep.posterior, factor, self.theta, self.state.near(kind), self.rng
+        moved = move_levels(*where, self.state.offset(kind))
+        if self.tuning:
+            self.state = self.state.accepting(kind, moved.drawn)
+        if not factor:  # the largest: its levels have few rows
+            return self.made(moved)
+        return self.made(self.centered(moved, kind))
 
     def common(self) -> BlockUse:
         """Move the common entries."""
-        where = self.sweep.posterior, self.theta, _correlation(self.rng), self.rng
+        where = self.sweep.posterior, self.theta, self.state.near("common"), self.rng
         known = self.state.inflation("common"), self.state.offset("common")
         moved = self.centered(move_common(*where, *known), "common")
+        if self.tuning:
+            self.state = self.state.accepting("common", moved.drawn)
         return BlockUse.of([self.made(moved, "common")])
 
     def joint(self, block: JointBlock) -> BlockUse:
@@ -386,13 +409,13 @@ class Pilot(NamedTuple):
     ----------
     typical_rows, mean_rows : float
         Median and mean number of rows that a sweep reads, over the second half of the sweeps.
-    centers : dict of str to Center
+    centers : dict of str to Average
         What was learned of the means of normal approximations.
     """
 
     typical_rows: float
     mean_rows: float
-    centers: dict[str, Center]
+    centers: dict[str, Average]
 
 
 def pilot_sweeps(sweep: Sweep) -> Pilot:

@@ -90,12 +90,12 @@ class ScaleSearch(NamedTuple):
         return self._replace(log_scale=self.mean_log_scale)
 
 
-class Center(NamedTuple):
-    """Robbins-Monro recursion on how far entries are from the mean of their normal approximation.
+class Average(NamedTuple):
+    """Robbins-Monro recursion on the mean of what a chain shows.
 
     Attributes
     ----------
-    offset : float array
+    value : float array
         Current value.
     mean : float array
         Average of past values with linearly growing weights: the first values count least.
@@ -103,25 +103,25 @@ class Center(NamedTuple):
         Steps so far.
     """
 
-    offset: NDArray[np.float64]
+    value: NDArray[np.float64]
     mean: NDArray[np.float64]
     n_steps: int = 0
 
     @classmethod
-    def begin(cls, distance: NDArray[np.float64]) -> "Center":
-        """The center that a first draw suggests."""
-        return cls(distance, distance, 1)
+    def begin(cls, shown: NDArray[np.float64]) -> "Average":
+        """The average of one value."""
+        return cls(shown, shown, 1)
 
-    def step(self, distance: NDArray[np.float64]) -> "Center":
-        """The center after one more draw."""
+    def step(self, shown: NDArray[np.float64]) -> "Average":
+        """The average after one more value; entries that are NaN stay as they are."""
         n_steps = self.n_steps + 1
         rate = min(learning_rate(n_steps), 1.0)
-        offset = self.offset + rate * (distance - self.offset)
-        return Center(offset, _average(self.mean, offset, n_steps), n_steps)
+        value = np.where(np.isnan(shown), self.value, self.value + rate * (shown - self.value))
+        return Average(value, _average(self.mean, value, n_steps), n_steps)
 
-    def end(self) -> "Center":
-        """Replace the offset by the average."""
-        return self._replace(offset=self.mean)
+    def end(self) -> "Average":
+        """Replace the value by the average of past ones."""
+        return self._replace(value=self.mean)
 
 
 def covariance_estimate(

@@ -206,11 +206,13 @@ def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:
     usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
     longest = _PROBE_SHARE_OF_NUTS * nuts_seconds(size)
     few, many = _PROBE_STEPS
-    found = probe(step, point, usual * few / many, few)
-    if not found.share_effective >= _CLEARLY_ENOUGH or _why_not(step, found, size):
+    found = probe(step, point, usual, few)
+    is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, size)
+    if found.n_steps == few and not is_clear:
         found = probe(step, point, usual, many)
-    if longest > usual and _why_not(step, found, size):
-        found = probe(step, point, longest, many)
+    for n_steps in _PROBE_STEPS:
+        if longest > usual and found.n_steps < n_steps and _why_not(step, found, size):
+            found = probe(step, point, longest, n_steps)
     return found
 
 

@@ -24,6 +24,7 @@ _LARGEST_R_HAT = 2.0
 draws each give less in the worst of 1,000 entries."""
 _IN_TAILS = 0.005
 """Share of the entries of a variable that may differ by more."""
+_MOST_ENTRIES = 2_000
 _SEED = 20_140_622
 
 
@@ -40,12 +41,15 @@ class Probe(NamedTuple):
         Effective draws of a draw; NaN where too little was seen.
     share_of_rows : float
         Rows that a step reads, as a share of all, on average.
+    n_steps : int
+        Of the shortest chain.
     """
 
     wrong: str
     seconds_per_effective_draw: float
     share_effective: float
     share_of_rows: float = 0.0
+    n_steps: int = 0
 
 
 def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: int) -> Probe:
@@ -73,19 +77,26 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
         step.reset_tuning()
         restore_interrupts()
     per_step = (time.process_time() - started) / sum(map(len, chains))
-    read = float(np.mean([share for chain in chains for _, share in chain]))
-    n_kept = min(map(len, chains)) // 2
+    n_made = min(map(len, chains))
+    cost = float(np.mean([share for chain in chains for _, share in chain])), n_made
+    n_kept = n_made // 2
     if n_kept < _FEWEST_STEPS // 2:
-        return Probe("", per_step, np.nan, read)
+        return Probe("", per_step, np.nan, *cost)
     kept = np.stack([[place for place, _ in chain[-n_kept:]] for chain in chains])
     n_points = min(len(np.unique(chain, axis=0)) for chain in kept)
     if n_points < _FEWEST_MOVES:
-        return Probe("short chains from dispersed starts did not move", np.inf, 0.0)
-    ends = np.cumsum([np.size(point[name]) for name in names])[:-1]
+        return Probe("short chains from dispersed starts did not move", np.inf, 0.0, *cost)
+    ends = np.cumsum([_seen(point[name]).size for name in names])[:-1]
     if any(_worst(own) > _LARGEST_R_HAT for own in np.split(r_hat_of_entries(kept), ends)):
-        return Probe("short chains did not forget where they began", np.inf, 0.0)
+        return Probe("short chains did not forget where they began", np.inf, 0.0, *cost)
     share = effective_draws(kept, _IN_TAILS) / kept[..., 0].size
-    return Probe("", per_step / share, share, read)
+    return Probe("", per_step / share, share, *cost)
+
+
+def _seen(value: NDArray) -> NDArray:
+    """Entries of a variable that are looked at, evenly spread where there are many."""
+    entries = np.ravel(value)
+    return entries[:: -(-entries.size // _MOST_ENTRIES)]
 
 
 def _worst(r_hat: NDArray[np.float64]) -> float:
@@ -107,7 +118,7 @@ def _chain(
     started = time.process_time()
     for n_made in range(1, n_steps + 1):
         current, statistics = step.step(current)
-        place = np.concatenate([np.ravel(current[name]) for name in names])
+        place = np.concatenate([_seen(current[name]) for name in names])
         yield place, sum(stats["data_fraction"] for stats in statistics)
         spent = time.process_time() - started
         if spent > (seconds if n_made >= _FEWEST_STEPS else _PATIENCE * seconds):
