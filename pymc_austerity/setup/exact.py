@@ -23,7 +23,7 @@ from pymc_austerity.exact import (
     rows_of_pairs,
 )
 from pymc_austerity.model import RowStructure, design_function
-from pymc_austerity.model.bounds import CellBounds, are_cheap
+from pymc_austerity.model.bounds import are_cheap
 from pymc_austerity.rows import (
     LARGEST_BLOCK,
     ArrayRows,
@@ -94,8 +94,11 @@ def exact_sampling(
     bounds = BoundsOfRows(about, designs, problem.scalar_function)
     if isinstance(rows, SourceRows):
         return _of_sources(about, rows, bounds, only_cheap=only_cheap, refuse=refuse)
+    arrays = problem.likelihood.arrays
+    apart = -(-problem.likelihood.n_rows // _SOME_ROWS)
+    bounds = bounds.with_cells([array[::apart] for array in arrays])
     by_directions = not only_cheap or _pays_by_directions(about, bounds, refuse)
-    grouped, pairs = bounds.of_all(problem.likelihood.arrays).grouped(
+    grouped, pairs = bounds.of_all(arrays).grouped(
         problem.prepared.rng, by_directions=by_directions
     )
     order = in_order(grouped.labels)
@@ -169,8 +172,7 @@ def _of_sources(
     sample = rows.sample.window(0, rows.sample.n_rows)
     if only_cheap:
         _refuse_slow_bounds(problem, sample, rows.n_rows)
-    usual = float(np.nanmedian(bounds.designs(sample)[0].eta(about.anchor.point)))
-    bounds = replace(bounds, cells=CellBounds(problem.scalar_function, usual))
+    bounds = bounds.with_cells(sample)
     some = bounds.of_all(sample, rows.n_rows)
     grouped, pairs = some.grouped(rng)
     refuse(grouped.expected_rows)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -127,6 +127,13 @@ class BoundsOfRows:
     designs: DesignFunction
     function: ScalarFunction
     cells: CellBounds | None = None
+
+    def with_cells(self, some: Sequence[NDArray]) -> "BoundsOfRows":
+        """The same, which keeps what it bounds about the usual predictor of some rows."""
+        if self.function.n_predictors > 1:
+            return self
+        usual = float(np.nanmedian(self.designs(some)[0].eta(self.about.anchor.point)))
+        return replace(self, cells=CellBounds(self.function, usual))
 
     @cached_property
     def radii(self) -> NDArray[np.float64]:

@@ -47,6 +47,8 @@ _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
 """Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
 step method, longer ones take a share of a run of NUTS."""
+_PROBE_STEPS = 100, 400
+"""Of a chain: few, and many where few leave a doubt."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
 _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
@@ -61,7 +63,7 @@ _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
 _CLEARLY_ENOUGH = 0.1
-"""Effective draws of a draw with which no other step method of this package is tried."""
+"""Effective draws of a draw with which no longer chains, and no other step method, are tried."""
 _MOST_ROWS, _MOST_SPREAD = 0.25, 1.0
 """Share of the rows that a sequential test may read where the expansion leaves more nats open.
 There short chains can look well where long ones are not, as for logarithms of many scales."""
@@ -203,9 +205,12 @@ def _time_for_setup(size: Size) -> float:
 def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:
     usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
     longest = _PROBE_SHARE_OF_NUTS * nuts_seconds(size)
-    found = probe(step, point, usual)
+    few, many = _PROBE_STEPS
+    found = probe(step, point, usual * few / many, few)
+    if not found.share_effective >= _CLEARLY_ENOUGH or _why_not(step, found, size):
+        found = probe(step, point, usual, many)
     if longest > usual and _why_not(step, found, size):
-        return probe(step, point, longest)
+        found = probe(step, point, longest, many)
     return found
 
 

@@ -1,6 +1,5 @@
 """Short chains at the end of set-up: do they move, and do they forget where they began?"""
 
-import itertools
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.diagnostics.convergence import effective_draws, r_hat_of_entries
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 
-_N_CHAINS, _N_STEPS = 4, 400
+_N_CHAINS = 4
 _FIRST_STEPS = 3
 """Steps that compile what is left to compile, before time counts."""
 _FEWEST_STEPS = 40
@@ -49,7 +48,7 @@ class Probe(NamedTuple):
     share_of_rows: float = 0.0
 
 
-def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
+def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: int) -> Probe:
     """Let a step method make short chains while it tunes, from dispersed starts.
 
     Parameters
@@ -60,14 +59,16 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
         The model's initial point, from which chains disperse.
     most_seconds : float
         Processor time of the chains, more where they have made few steps.
+    n_steps : int
+        Steps of a chain, at most.
     """
     names = [variable.name for variable in step.vars]
     first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
     try:
-        list(itertools.islice(_chain(step, point, names, first, np.inf), _FIRST_STEPS))
+        list(_chain(step, point, names, first, np.inf, _FIRST_STEPS))
         started = time.process_time()
         seconds = most_seconds / _N_CHAINS
-        chains = [list(_chain(step, point, names, rng, seconds)) for rng in others]
+        chains = [list(_chain(step, point, names, rng, seconds, n_steps)) for rng in others]
     finally:  # as if no chain had begun
         step.reset_tuning()
         restore_interrupts()
@@ -93,13 +94,18 @@ def _worst(r_hat: NDArray[np.float64]) -> float:
 
 
 def _chain(
-    step: Any, point: dict[str, NDArray], names: list[str], rng: np.random.Generator, seconds: float
+    step: Any,
+    point: dict[str, NDArray],
+    names: list[str],
+    rng: np.random.Generator,
+    seconds: float,
+    n_steps: int,
 ) -> Iterator[tuple[NDArray[np.float64], float]]:
     """Where each step leads, and the share of the rows that it reads."""
     step.set_rng(rng)
     current = dict(point)
     started = time.process_time()
-    for n_made in range(1, _N_STEPS + 1):
+    for n_made in range(1, n_steps + 1):
         current, statistics = step.step(current)
         place = np.concatenate([np.ravel(current[name]) for name in names])
         yield place, sum(stats["data_fraction"] for stats in statistics)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.catalogue.__main__ import main
+from examples.catalogue.__main__ import _table, main
 from examples.catalogue.kinds import chosen_kinds
 from examples.catalogue.run import Run, is_mixed
 from examples.catalogue.verdicts import is_slow, kind
@@ -53,6 +53,21 @@ def test_slow_runs():
     assert not is_slow(run(seconds=16.9), run(), times=1.5, more=2.0)
     assert is_slow(run(seconds=17.1), run(), times=1.5, more=2.0)
     assert not is_slow(Run(error="x", seconds=99.0), run())
+
+
+def test_runs_with_several_seeds():
+    """NUTS must mix with each; of ours, what most of the runs are counts."""
+    stuck = run(r_hat=2.0)
+    pairs = {
+        "by chance": [(stuck, run()), (run(), run()), (run(), run())],
+        "truly": [(stuck, run()), (stuck, run()), (run(), run())],
+        "one of two": [(stuck, run()), (run(), run())],
+        "hard for NUTS": [(stuck, run()), (run(), stuck)],
+    }
+    lines = {
+        line.rsplit(None, 2)[0].strip(): line.split()[-1] for line in _table(pairs).split("\n")
+    }
+    assert (lines["models"], lines["right and mixed"], lines["not mixed"]) == ("3", "1", "2")
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ class TestNUTSIsTaken:
     @pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
     def test_where_a_test_reads_many_of_the_rows(self, plans, monkeypatch):
         """Short chains of it look well."""
-        many = lambda step, point, seconds: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
+        many = lambda *args: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
         monkeypatch.setattr("pymc_austerity.step_methods.by_default.probe", many)
         monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about, **_: None)
         monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 2.0)
@@ -185,7 +185,7 @@ class TestFewLevels:
 class TestProbe:
     def test_time_that_is_too_short_shows_that_of_a_step(self):
         with normal_model(300):
-            found = probe(AusterityMH(epsilon=0.05), {"mu": np.array(0.0)}, 0.0)
+            found = probe(AusterityMH(epsilon=0.05), {"mu": np.array(0.0)}, 0.0, 400)
         assert not found.wrong
         assert 0.0 < found.seconds_per_effective_draw < 1.0
         assert np.isnan(found.share_effective)
@@ -193,7 +193,7 @@ class TestProbe:
     def test_chains_that_mix(self):
         with normal_model(300):
             step = AusterityMH(epsilon=0.05)
-        found = probe(step, {"mu": np.array(0.0)}, 100.0)
+        found = probe(step, {"mu": np.array(0.0)}, 100.0, 400)
         assert not found.wrong
         assert 0.1 < found.share_effective <= 1.0
         assert step.phase.is_tuning
@@ -203,7 +203,7 @@ class TestProbe:
         [(lambda x, rng: x, "did not move"), (lambda x, rng: x + 1e-9 * rng.normal(), "forget")],
     )
     def test_chains_that_stay_where_they_began(self, move, words):
-        found = probe(Stuck(move), {"mu": np.array(0.0)}, 100.0)
+        found = probe(Stuck(move), {"mu": np.array(0.0)}, 100.0, 400)
         assert words in found.wrong
 
 
