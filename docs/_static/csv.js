@@ -5,9 +5,10 @@ function asCsv(table) {
 }
 
 function isOfNumbers(table) {
-  const cells = [...table.querySelectorAll("tbody td")].map((cell) => cell.innerText.trim());
-  const numbers = cells.filter((text) => /^[-+<]?\d/.test(text));
-  return table.tBodies[0]?.rows.length > 3 && numbers.length > 0.3 * cells.length;
+  const others = [...table.querySelectorAll("tbody td:not(:first-child)")];
+  const texts = others.map((cell) => cell.innerText.trim()).filter((text) => text);
+  const numbers = texts.filter((text) => /^[-+<]?\d/.test(text));
+  return table.tBodies[0]?.rows.length > 3 && numbers.length > 0.3 * texts.length;
 }
 
 document.addEventListener("DOMContentLoaded", () => {
