@@ -7,7 +7,7 @@ function asCsv(table) {
 function isOfNumbers(table) {
   const others = [...table.querySelectorAll("tbody td:not(:first-child)")];
   const texts = others.map((cell) => cell.innerText.trim()).filter((text) => text);
-  const numbers = texts.filter((text) => /^[-+<]?\d/.test(text));
+  const numbers = texts.filter((text) => /^[-+<]?\d.{0,20}$/.test(text));
   return table.tBodies[0]?.rows.length > 3 && numbers.length > 0.3 * texts.length;
 }
 
