@@ -47,6 +47,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "pymc_austerity"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["csv.js"]
 html_theme_options = {
     "show_prev_next": False,
     "secondary_sidebar_items": [],  # tables need the width

@@ -35,11 +35,12 @@ class GroupedMH(Configured, ABC):
     r"""Metropolis-Hastings in which every level of a factor has its own decision.
 
     For models with groups, such as ``a[group] + x @ b`` where the prior of ``a`` has its own mean
-    and scale; a factor has three levels or more. `AusterityMH()` tries this step method first if a
+    and scale; a factor has three levels or more. `AusterityMH()` tries only this step method if a
     factor has 30 levels or more, with 200 entries in total or several each, in the non-centered
-    form, with one row each, or in a model of more than 300 entries; otherwise, where moves of
-    everything at once do not mix. With few rows, it is NUTS. Other settings may exclude this; with
-    an `epsilon`, the model must have more than 300 entries.
+    form, with one row each, or in a model of more than 300 entries; otherwise, it also tries moves
+    of everything at once, first where there are 500 rows or more for each entry. With few rows, it
+    is NUTS. Other settings may exclude this; with an `epsilon`, the model must have more than 300
+    entries.
     A step is a sweep:
 
     - entries on which no row depends (means and scales of priors) move given the levels, which
