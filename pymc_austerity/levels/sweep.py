@@ -26,6 +26,9 @@ _FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
 """Correlations of Crank-Nicolson moves of the joint block, and the least share of moves that stay
 near, which are for blocks that are far from normal."""
 
+_WORTH = 2.0
+"""Steps of a random walk in the common entries that a draw of their approximation is worth."""
+
 _ENOUGH = 0.85
 """Acceptance to keep, as a share of that with all rows: rows cost, but so does the rest of a
 sweep."""
@@ -70,7 +73,7 @@ class SweepState(NamedTuple):
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
     centers: dict[str, Average]
-    drawn: dict[str, Average] = {}
+    drawn: dict[str, Average]
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
@@ -80,11 +83,20 @@ class SweepState(NamedTuple):
         """What is added to the mean of the normal approximation for a kind of move."""
         return _offset(self.centers, kind)
 
-    def near(self, kind: str) -> NDArray[np.float64] | float:
-        """Probability of a step of a random walk, for each level or for all common entries."""
+    def near(self, kind: str, worth: float = 1.0) -> NDArray[np.float64] | float:
+        """Probability of a step of a random walk, for each level or for all common entries.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the move.
+        worth : float
+            Steps that an accepted draw is worth; more in more dimensions.
+        """
         if kind not in self.drawn:
             return _SHARE
-        nearer: NDArray[np.float64] = np.clip(1.0 - self.drawn[kind].value, _SHARE, 1.0 - _SHARE)
+        rejected = 1.0 - worth * self.drawn[kind].value
+        nearer: NDArray[np.float64] = np.clip(rejected, _SHARE, 1.0 - _SHARE)
         return nearer
 
     def accepting(self, kind: str, drawn: NDArray[np.float64]) -> "SweepState":
@@ -193,7 +205,7 @@ class Sweep:
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(2.0)
         if self.untouched is None:
-            return SweepState(None, (), (), size, {}, steps, self.centers)
+            return SweepState(None, (), (), size, {}, steps, self.centers, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -207,7 +219,7 @@ class Sweep:
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
         walks = untouched.init(), tuple(along), lengths
-        return SweepState(*walks, size, {}, steps, self.centers)
+        return SweepState(*walks, size, {}, steps, self.centers, {})
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -312,7 +324,7 @@ class _Run:
 
     def common(self) -> BlockUse:
         """Move the common entries."""
-        where = self.sweep.posterior, self.theta, self.state.near("common"), self.rng
+        where = self.sweep.posterior, self.theta, self.state.near("common", _WORTH), self.rng
         known = self.state.inflation("common"), self.state.offset("common")
         moved = self.centered(move_common(*where, *known), "common")
         if self.tuning:
