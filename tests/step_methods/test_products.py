@@ -25,8 +25,9 @@ def build(n_rows=N):
 
 @pytest.fixture(scope="module")
 def run():
-    step = built(build())
-    return step, sample(step, build(), draws=4_000, tune=1_000)
+    model = build()
+    step = built(model)
+    return step, sample(step, model, draws=4_000, tune=1_000)
 
 
 def by_quadrature():

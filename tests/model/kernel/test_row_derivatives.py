@@ -47,13 +47,13 @@ def etas_near(found):
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.few("logistic", "poisson_exposure", "slopes_by_group", "monotone_effect")
 def test_agree_with_pytensor(name, rng):
-    found = of_shape(name, rng)
-    inputs = [*etas_near(found), *found.split.arrays]
-    loops = row_loops_of(found.structure)
+    shape = of_shape(name, rng)
+    inputs = [*etas_near(shape), *shape.split.arrays]
+    loops = row_loops_of(shape.structure)
     assert isinstance(loops, RowLoops), loops
-    by_graph = _predictor_functions(found.structure, found.model, None)
+    by_graph = _predictor_functions(shape.structure, shape.model, None)
     for ours, theirs in zip((loops.first, loops.second), by_graph, strict=True):
-        np.testing.assert_allclose(ours(*inputs), theirs(*inputs), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose([*ours(*inputs)], [*theirs(*inputs)], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["slopes_by_group", "mixture_of_regressions"])
