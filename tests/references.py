@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from scipy import stats
+from scipy.special import softmax
 
 
 def sequential_t_test(differences, order, log_threshold, epsilon, batch_size):
@@ -63,3 +64,22 @@ def exact_decision(residuals, bounds, thinned, log_ratio, rng):
         terms = np.where(counts > 0, counts * (np.log(psi) - np.log(phi)), 0.0)
     total = log_ratio + terms.sum() + residuals[~thinned].sum()
     return math.log(rng.random()) < total
+
+
+def moments_of(log_density, values):
+    """Mean and standard deviation of values, from a log-density on a grid, up to a constant."""
+    weights = softmax(log_density)
+    mean = (weights * values).sum()
+    return mean, np.sqrt((weights * (values - mean) ** 2).sum())
+
+
+def mean_and_error(values, n_batches=40):
+    """Mean of a chain along its first axis, and its standard error from the means of batches."""
+    batches = np.array([part.mean(axis=0) for part in np.array_split(values, n_batches)])
+    return batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(n_batches)
+
+
+def slopes_of(function, point, step=1e-5):
+    """Central differences of a function along each entry of a point, stacked in front."""
+    moves = step * np.eye(point.size)
+    return np.array([(function(point + h) - function(point - h)) / (2 * step) for h in moves])

@@ -9,7 +9,8 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, GroupedMH, SettingError, pointwise
-from tests.running import QUIET
+from tests import running
+from tests.running import sample
 
 bmb = pytest.importorskip("bambi")
 
@@ -17,7 +18,8 @@ bmb = pytest.importorskip("bambi")
 pytestmark = pytest.mark.filterwarnings("ignore:For backward compatibility, 'str' dtypes")
 
 N_ROWS, N_GROUPS = 1_000, 6
-FEW = {"draws": 40, "tune": 40, "chains": 2, "cores": 1, "random_seed": 3} | QUIET
+FIT = {"draws": 40, "tune": 40, "chains": 2, "cores": 1, "random_seed": 3, "progressbar": False}
+FIT |= {"compute_convergence_checks": False}
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +69,7 @@ def built(formula, table, **settings):
 def test_effects_of_groups_are_found_as_they_are_written(formula, family, factors, table):
     """Non-centered: standard normal offsets, multiplied by a standard deviation."""
     model = built(formula, table, family=family)
-    with model.backend.model:
-        step = AusterityMH()
+    step = running.built(model.backend.model)
     assert isinstance(step, GroupedMH)
     words = step.explain()
     assert f"{N_GROUPS} levels of" in words
@@ -78,10 +79,9 @@ def test_effects_of_groups_are_found_as_they_are_written(formula, family, factor
 def test_fit_and_sample_give_the_same_draws(table):
     """Bambi centers the predictors, and reports the intercept of those that were not."""
     model = built("coin ~ x + (1|g)", table, family="bernoulli")
-    with model.backend.model:
-        inside = pm.sample(step=AusterityMH(), var_names=["Intercept", "x", "1|g"], **FEW).posterior
-    settings = {name: value for name, value in FEW.items() if name != "quiet"}
-    fitted = model.fit(step=AusterityMH(), **settings).posterior
+    step, names = running.built(model.backend.model), ["Intercept", "x", "1|g"]
+    inside = sample(step, model.backend.model, var_names=names, **FIT).posterior
+    fitted = model.fit(step=AusterityMH(), **FIT).posterior
     for name in ("x", "1|g"):
         np.testing.assert_array_equal(fitted[name], inside[name])
     intercept = inside["Intercept"] - table["x"].mean() * inside["x"]
@@ -94,11 +94,9 @@ def test_fit_and_sample_give_the_same_draws(table):
 def test_fit_goes_on_from_fit(formula, table, tmp_path):
     """From the intercept for centered predictors, and offsets of groups, which Bambi drops."""
     model = built(formula, table, family="bernoulli" if "coin" in formula else "gaussian")
-    settings = {name: value for name, value in FEW.items() if name != "quiet"}
-    fitted = model.fit(step=AusterityMH(), **settings)
+    fitted = model.fit(step=AusterityMH(), **FIT)
     fitted.to_netcdf(tmp_path / "fit.nc")
-    with model.backend.model:
-        step = AusterityMH(resume=az.from_netcdf(tmp_path / "fit.nc"))
+    step = running.built(model.backend.model, resume=az.from_netcdf(tmp_path / "fit.nc"))
     to = step.target.coordinates if isinstance(step, GroupedMH) else step.coordinates
     starts = np.array([to.outer(each) for each in step.learnt.starts])
     sizes = {name: np.size(value) for name, value in model.backend.model.initial_point().items()}
@@ -106,14 +104,13 @@ def test_fit_goes_on_from_fit(formula, table, tmp_path):
     last = fitted.posterior.isel(draw=-1)
     centered = last["Intercept"] + table["x"].mean() * last["x"]
     np.testing.assert_allclose(starts[:, place], centered, rtol=1e-6)
-    model.fit(step=AusterityMH(resume=fitted), **(settings | {"tune": 0}))
+    model.fit(step=AusterityMH(resume=fitted), **(FIT | {"tune": 0}))
 
 
 def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
     """Their intercept is another one, so log-likelihoods would be wrong without a word."""
     model = built("coin ~ x", table, family="bernoulli")
-    settings = {name: value for name, value in FEW.items() if name != "quiet"}
-    fitted = model.fit(step=AusterityMH(), **settings)
+    fitted = model.fit(step=AusterityMH(), **FIT)
     with model.backend.model:
         with pytest.raises(SettingError, match="idata is a result of Bambi's fit"):
             pointwise.compute_log_likelihood(fitted)
@@ -121,7 +118,7 @@ def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
         for name in ("resume", "anchor"):
             with pytest.raises(SettingError, match=f"{name} is a result of Bambi's fit"):
                 AusterityMH(**{name: other})
-        own = pm.sample(step=AusterityMH(), var_names=["Intercept", "x"], **FEW)
+        own = pm.sample(step=AusterityMH(), var_names=["Intercept", "x"], quiet=True, **FIT)
         pointwise.compute_log_likelihood(own, rows=[3])
     eta = own.posterior["Intercept"] + own.posterior["x"] * (table["x"][3] - table["x"].mean())
     expected = -np.logaddexp(0.0, -eta if table["coin"][3] else eta)

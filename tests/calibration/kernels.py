@@ -8,7 +8,6 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import comb
 
 from pymc_austerity import (
     AusterityGibbs,
@@ -25,7 +24,9 @@ from pymc_austerity import (
 )
 from pymc_austerity.paper import InclusionIndicators, SpikeAndSlab, UniformStiefel
 from tests.calibration.exactness import Kernel, Target
-from tests.paper.fields import triples_field
+from tests.model.splitting import by_name, raveled
+from tests.paper.fields import probabilities, triples_field
+from tests.paper.special_models import all_models
 
 _N_TUNE = 500
 _ALMOST_EXACT = {"epsilon": 1e-10, "control_variates": 2}
@@ -53,22 +54,13 @@ def kernel_of(
     problem: Problem, step: AusterityMH | AusterityGibbs | GroupedMH, seed: int = 1
 ) -> Kernel:
     """One step, tuned and then frozen, as a function from point to point."""
-    rng, model = np.random.default_rng(seed), problem.model
-    start = model.initial_point()
-    places, first = {}, 0
-    for variable in step.vars:
-        values = np.asarray(start[variable.name])
-        places[variable.name] = (slice(first, first + values.size), values.shape, values.dtype)
-        first += values.size
+    rng, start = np.random.default_rng(seed), problem.model.initial_point()
 
     def kernel(point: NDArray, rng: np.random.Generator) -> NDArray:
         step.rng, step.at_start = rng, False
-        before = {
-            name: point[place].reshape(shape).astype(dtype)
-            for name, (place, shape, dtype) in places.items()
-        }
-        after, _ = step.step(before)
-        return np.concatenate([np.ravel(after[name]) for name in places]).astype(float)
+        before = by_name(point, step.vars, start)
+        after, _ = step.step({k: v.astype(start[k].dtype) for k, v in before.items()})
+        return raveled(after, step.vars).astype(float)
 
     step.set_rng(rng)
     point = problem.target.draw(rng)
@@ -203,22 +195,12 @@ def selection() -> Problem:
         gamma = InclusionIndicators("gamma", 3, pm.Poisson.dist(rate))
         beta = SpikeAndSlab("beta", gamma, pm.Normal.dist(0.0, slab))
         pm.Normal("y", pm.math.dot(x, beta), 1.0, observed=y)
-    subsets = np.array(list(product([False, True], repeat=3)))
-    log_weights, parts = [], []
-    for subset in subsets:
-        k, inside = subset.sum(), x[:, subset]
-        precision = inside.T @ inside + np.eye(k) / slab**2
-        mean = np.linalg.solve(precision, inside.T @ y)
-        log_weight = 0.5 * (mean @ precision @ mean - np.linalg.slogdet(precision)[1])
-        log_weight += stats.poisson(rate).logpmf(k) - np.log(comb(3, k)) - k * np.log(slab)
-        log_weights.append(log_weight)
-        parts.append((mean, np.linalg.cholesky(np.linalg.inv(precision)) if k else np.eye(0)))
-    weights = np.exp(np.array(log_weights) - max(log_weights))
-    weights /= weights.sum()
+    subsets, weights, parts = all_models(x, y, slab, rate)
 
     def draw(rng: np.random.Generator) -> NDArray:
         number = int(rng.choice(len(subsets), p=weights))
-        mean, root = parts[number]
+        mean, precision = parts[number]
+        root = np.linalg.cholesky(np.linalg.inv(precision)) if mean.size else np.eye(0)
         beta = np.zeros(3)
         beta[subsets[number]] = mean + root @ rng.normal(size=mean.size)
         return np.concatenate([subsets[number], beta])
@@ -233,10 +215,7 @@ def field() -> Problem:
     """Six binary variables with a factor for each triple: 64 configurations."""
     model = triples_field(spread=0.6, n_entries=6)
     configurations = np.array(list(product([0, 1], repeat=6)))
-    log_density = model.compile_logp()
-    values = np.array([float(log_density({"x": each})) for each in configurations])
-    weights = np.exp(values - values.max())
-    weights /= weights.sum()
+    weights = probabilities(model, "x", configurations)
 
     def draw(rng: np.random.Generator) -> NDArray:
         return configurations[rng.choice(len(configurations), p=weights)].astype(float)

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from pymc_austerity import AusterityMH
 from tests.calibration.uniformity import chi_square_of_ranks, rank_among, smooth_test_of_ranks
+from tests.running import sample
 
 N_RANKS = 20
 _DRAWS_APART = 50
 _TRANSITIONS = 5
-_QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,11 @@ def ranks_of(generator: Generator, seeds: Iterable[int]) -> dict[str, NDArray[np
 
 
 def _posterior(generator: Generator, data: Mapping[str, NDArray], seed: int) -> Any:
-    with pm.Model():
+    with pm.Model() as model:
         generator.write({name: pm.Data(name, values) for name, values in data.items()})
-        idata = pm.sample(
-            step=generator.sampler(steps_per_draw=generator.transitions, **generator.settings),
-            draws=(N_RANKS - 1) * _DRAWS_APART,
-            tune=300,
-            chains=1,
-            cores=1,
-            random_seed=seed,
-            **_QUIET,
-        )
+        step = generator.sampler(steps_per_draw=generator.transitions, **generator.settings)
+    run = {"draws": (N_RANKS - 1) * _DRAWS_APART, "tune": 300, "chains": 1, "random_seed": seed}
+    idata = sample(step, model, **run)
     return idata.posterior.isel(draw=slice(_DRAWS_APART - 1, None, _DRAWS_APART))
 
 

@@ -13,13 +13,7 @@ from pymc_austerity import AusterityMH
 from tests.calibration.exactness import passes, rank_p_values, two_sample_p_values
 from tests.calibration.kernels import SUBJECTS, kernel_of, rates, stretched
 
-QUICK = (
-    "random walk",
-    "a user's function",
-    "mixture, Poisson rows",
-    "levels",
-    "Gibbs, systematic scan",
-)
+QUICK, MORE = 300, 3_000
 
 
 @functools.cache
@@ -30,20 +24,13 @@ def built(name):
         return kernel_of(problem, subject.step()), problem.target
 
 
-@pytest.mark.parametrize("name", QUICK)
-@pytest.mark.few("random walk", "a user's function")
-def test_draws_of_the_posterior_stay_draws_of_it(name):
+@pytest.mark.few("random walk-300", "a user's function-300")
+@pytest.mark.parametrize("effort", [QUICK, MORE])
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_draws_of_the_posterior_stay_draws_of_it(name, effort):
     kernel, target = built(name)
     rng = np.random.default_rng(1)
-    assert passes(lambda n: two_sample_p_values(kernel, target, n, rng), 300)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_draws_of_the_posterior_stay_draws_of_it_with_more_effort(name):
-    kernel, target = built(name)
-    rng = np.random.default_rng(2)
-    assert passes(lambda n: two_sample_p_values(kernel, target, n, rng), 3_000)
+    assert passes(lambda n: two_sample_p_values(kernel, target, n, rng), effort)
 
 
 @pytest.mark.exhaustive

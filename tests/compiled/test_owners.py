@@ -71,17 +71,17 @@ def of_level(level):
 class Recorded:
     """Residuals of rows, which knows what was read."""
 
-    def __init__(self):
-        self.looks = []
+    def __init__(self, values=VALUES):
+        self.values, self.looks = values, []
 
     def __call__(self, rows):
         self.looks.append(rows.copy())
-        return VALUES[rows]
+        return self.values[rows]
 
 
-def decided(populations, thresholds, epsilon, audit=0.0, seed=2):
+def decided(populations, thresholds, epsilon, audit=0.0, seed=2, values=VALUES):
     """Thresholds are those of means."""
-    read = Recorded()
+    read = Recorded(values)
     settings = SequentialSettings(epsilon, audit)
     rng = np.random.default_rng(seed)
     return decide_each(populations, read, thresholds * populations.sizes, settings, rng), read
@@ -135,22 +135,11 @@ def test_rows_that_are_all_alike_do_not_stop_a_test():
     threshold = np.array([0.5 * values[of_level(0)].mean()])
     n_alike = 0
     for seed in range(60):
-        looks = []
-
-        def read(rows, looks=looks):
-            looks.append(values[rows])
-            return values[rows]
-
-        verdicts = decide_each(
-            owners(np.array([0])),
-            read,
-            threshold * SIZES[0],
-            SequentialSettings(0.05),
-            np.random.default_rng(seed),
-        )
-        assert np.concatenate(looks).std() > 0.0
+        about = {"seed": seed, "values": values}
+        verdicts, read = decided(owners(np.array([0])), threshold, 0.05, **about)
+        assert values[np.concatenate(read.looks)].std() > 0.0
         assert (verdicts.errors[0] == 0.0) == (verdicts.n_rows == 3_000)
-        n_alike += looks[0].std() == 0.0
+        n_alike += values[read.looks[0]].std() == 0.0
     assert n_alike > 5
 
 
@@ -184,16 +173,10 @@ def test_a_verdict_above_keeps_small_acceptance_probabilities():
     values = VALUES / 1_000.0
     mean, size = values[of_level(4)].mean(), SIZES[4]
     levels, n_above, n_tests = np.full(1_000, 4), 0, 40_000
-    rng, uniform = np.random.default_rng(4), np.random.default_rng(5)
-    for _ in range(n_tests // levels.size):
-        log_u = -uniform.exponential(size=levels.size)
-        verdicts = decide_each(
-            owners(levels),
-            lambda rows: values[rows],
-            mean * size + 6.0 + log_u,
-            SequentialSettings(0.05),
-            rng,
-        )
+    uniform = np.random.default_rng(5)
+    for seed in range(n_tests // levels.size):
+        thresholds = mean + (6.0 - uniform.exponential(size=levels.size)) / size
+        verdicts, _ = decided(owners(levels), thresholds, 0.05, seed=seed, values=values)
         n_above += verdicts.above.sum()
     expected = n_tests * np.exp(-6.0)
     assert abs(n_above - expected) <= 0.1 * expected + 4.0 * np.sqrt(expected)
@@ -227,13 +210,8 @@ def test_wrong_decisions_are_as_rare_as_their_looks_allow():
 
 @pytest.mark.parametrize("value", [-np.inf, np.nan])
 def test_an_impossible_row_that_is_read_decides(value):
-    verdicts = decide_each(
-        owners(np.array([0])),
-        lambda rows: np.full(rows.size, value),
-        np.array([-1e9]),
-        SequentialSettings(0.05),
-        RNG,
-    )
+    about = {"values": np.full(N, value)}
+    verdicts, _ = decided(owners(np.array([0])), np.array([-1e9]), 0.05, **about)
     assert not verdicts.above[0]
     assert verdicts.n_rows == 200
 

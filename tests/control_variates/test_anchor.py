@@ -5,10 +5,8 @@ import pytest
 
 from pymc_austerity.control_variates import NoAnchorError, find_anchor
 from pymc_austerity.control_variates.anchor import NoModeError, approach_mode, inverse_root
-from pymc_austerity.model import Derivatives
-from pymc_austerity.rows import ArrayRows
 from tests.control_variates.brute_force import gradients, hessians, taylor_differences
-from tests.control_variates.regressions import logistic, normal, poisson, simulate
+from tests.control_variates.regressions import Regression, logistic, normal, poisson, simulate
 
 CLOSE_ENOUGH = 0.02  # posterior standard deviations, as the search promises
 FAMILIES = [normal, logistic, poisson]
@@ -16,9 +14,7 @@ N_ROWS = 200
 
 
 def anchor_of(model, rng, **kwargs):
-    return find_anchor(
-        model.start, model.rows, model.exact, model.differences, model.source, rng=rng, **kwargs
-    )
+    return find_anchor(*model.known, rng=rng, **kwargs)
 
 
 def distance_in_sds(point, model):
@@ -91,14 +87,7 @@ def test_rows_that_a_sample_misses_cost_few_passes(kind, seed):
 
 def test_a_start_far_away_is_no_obstacle(rng):
     model = simulate(logistic, 2_000, rng)
-    anchor = find_anchor(
-        np.array([30.0, -40.0, 50.0]),
-        model.rows,
-        model.exact,
-        model.differences,
-        model.source,
-        rng=rng,
-    )
+    anchor = find_anchor(np.array([30.0, -40.0, 50.0]), *model.known[1:], rng=rng)
     assert distance_in_sds(anchor.point, model) < CLOSE_ENOUGH
 
 
@@ -155,55 +144,26 @@ def test_a_flat_direction_without_a_prior(rng):
         anchor_of(model, rng)
 
 
-class TwoModes:
+def two_normals(eta, y):
     """Rows from either of two means that mirror each other, which the start cannot tell apart."""
+    t = np.tanh(eta * y)
+    value = -0.5 * (y**2 + eta**2) + np.logaddexp(eta * y, -eta * y)
+    return value, y * t - eta, -1 + y**2 * (1 - t**2)
 
-    def __init__(self, rng, n_rows=500):
-        self.y = rng.choice([-3.0, 3.0], n_rows) + rng.normal(size=n_rows)
 
-    @property
-    def rows(self):
-        return Derivatives(self.row_gradient, self.row_hessian)
-
-    @property
-    def exact(self):
-        return Derivatives(
-            lambda point: [-0.5 * float(point @ point), -point], lambda point: -np.eye(1)
-        )
-
-    def row_gradient(self, point, y):
-        (mu,) = point
-        value = -0.5 * (y**2 + mu**2) + np.logaddexp(mu * y, -mu * y)
-        return [value.sum(), np.array([(y * np.tanh(mu * y) - mu).sum()])]
-
-    def row_hessian(self, point, y):
-        t = np.tanh(point[0] * y)
-        return np.array([[(-1 + y**2 * (1 - t**2)).sum()]])
-
-    def differences(self, proposed, current, y):
-        return np.logaddexp(proposed * y, -proposed * y) - np.logaddexp(current * y, -current * y)
+def two_modes(rng, n_rows=500):
+    y = rng.choice([-3.0, 3.0], n_rows) + rng.normal(size=n_rows)
+    return Regression(two_normals, np.ones((n_rows, 1)), y)
 
 
 @pytest.mark.parametrize("at", [None, np.zeros(1)])
 def test_a_saddle_between_two_modes(at, rng):
-    model = TwoModes(rng)
     with pytest.raises(NoAnchorError, match="not negative definite"):
-        find_anchor(
-            np.zeros(1),
-            model.rows,
-            model.exact,
-            model.differences,
-            ArrayRows([model.y]),
-            rng=rng,
-            at=at,
-        )
+        anchor_of(two_modes(rng), rng, at=at)
 
 
 def test_one_of_two_modes_is_found_from_beside_the_saddle(rng):
-    model = TwoModes(rng)
-    anchor = find_anchor(
-        np.array([0.1]), model.rows, model.exact, model.differences, ArrayRows([model.y]), rng=rng
-    )
+    anchor = find_anchor(np.array([0.1]), *two_modes(rng).known[1:], rng=rng)
     assert anchor.point[0] == pytest.approx(3.0, abs=0.3)
 
 

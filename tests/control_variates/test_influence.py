@@ -23,15 +23,19 @@ def by_hand(residuals):
     return np.sqrt(normalized.sum(axis=0) / len(residuals) * np.median(mean_squares))
 
 
-def scores_of(residuals):
-    """Scores where the residuals of a pair are given by its number."""
+def given(residuals):
+    """Residuals of a pair are given by its number."""
     numbers = np.arange(residuals.shape[1])
     pairs = [(np.array([float(k)]), np.zeros(1)) for k in range(len(residuals))]
 
     def function(proposed, current, rows):
         return residuals[int(proposed[0])][rows]
 
-    return influence_scores(function, pairs, ArrayRows([numbers]))
+    return function, pairs, ArrayRows([numbers])
+
+
+def scores_of(residuals):
+    return influence_scores(*given(residuals))
 
 
 # ------------------------------------------------------------------ scores
@@ -163,11 +167,7 @@ def test_scores_of_blocks_are_those_of_all_rows(rng):
     residuals = rng.standard_t(3, size=(5, 900)) * np.geomspace(1e-6, 1e3, 5)[:, None]
     residuals[2] = 0.0
 
-    def function(proposed, current, rows):
-        return residuals[int(proposed[0])][rows]
-
-    pairs = [(np.array([float(k)]), np.zeros(1)) for k in range(5)]
-    _, influence = influence_of_all(function, pairs, ArrayRows([np.arange(900)]))
+    _, influence = influence_of_all(*given(residuals))
     found = [influence((rows,)) for rows in np.split(np.arange(900), 3)]
     np.testing.assert_allclose(np.concatenate(found), scores_of(residuals), rtol=1e-12)
     residuals[1, 5] = -np.inf

@@ -2,18 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
-from pymc_austerity.control_variates import find_anchor, mean, posterior_mean
-from pymc_austerity.model import ModelAt, find_predictors, predictor_derivatives, split_log_density
+from pymc_austerity.control_variates import mean, posterior_mean
+from pymc_austerity.model import predictor_derivatives
 from tests.control_variates.regressions import logistic, poisson, simulate
-from tests.zoo.all_shapes import SHAPES
+from tests.control_variates.test_anchor import anchor_of
+from tests.model.predictors.brute_force import of_shape
 
 SMALL = {"dtype": np.dtype("float64")}
-
-
-def anchor_of(problem, rng):
-    known = (problem.rows, problem.exact, problem.differences, problem.source)
-    return find_anchor(problem.start, *known, rng=rng)
 
 
 class WithAverages:
@@ -39,8 +36,7 @@ def importance_mean(problem, anchor, rng, n=400_000):
     for x, y in zip(problem.X, problem.y, strict=True):
         log_density += problem.family(points @ x, y)[0]
     log_weights = log_density + 3.5 * np.log1p(z**2 / 6.0).sum(axis=1)
-    weights = np.exp(log_weights - log_weights.max())
-    weights /= weights.sum()
+    weights = softmax(log_weights)
     return weights @ z, 1.0 / np.sqrt((weights**2).sum() ** -1)
 
 
@@ -91,21 +87,16 @@ def test_what_may_be_chance_is_no_step(rng):
 @pytest.mark.parametrize("name", ["logistic", "poisson_exposure", "negative_binomial", "student_t"])
 def test_averages_over_predictors(name, rng):
     """Beside the mean of gradients at many points, for a narrow normal distribution."""
-    model = SHAPES[name].build(53)
-    split = split_log_density(model, **SHAPES[name].settings)
-    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
-    derivatives = predictor_derivatives(structure, model)
-    start = np.concatenate([np.ravel(v) for v in model.initial_point().values()])
-    point = start + 0.1 * rng.normal(size=start.size)
-    root = np.tril(0.05 * rng.normal(size=(start.size,) * 2))
-    found = derivatives.averaged_gradient(point, root, *split.arrays)
-    noise = rng.normal(size=(1_500, start.size)) @ root.T
-    both = [
-        derivatives.gradient(point + side * z, *split.arrays)[1] for z in noise for side in (1, -1)
-    ]
+    its = of_shape(name, rng)
+    derivatives, arrays = predictor_derivatives(its.structure, its.model), its.split.arrays
+    point = its.near(0.1)
+    root = np.tril(0.05 * rng.normal(size=(point.size,) * 2))
+    found = derivatives.averaged_gradient(point, root, *arrays)
+    noise = rng.normal(size=(1_500, point.size)) @ root.T
+    both = [derivatives.gradient(point + s * z, *arrays)[1] for z in noise for s in (1, -1)]
     pairs = np.array(both).reshape(len(noise), 2, -1).mean(axis=1)
     error = pairs.std(axis=0) / np.sqrt(len(noise))
-    here = derivatives.gradient(point, *split.arrays)[1]
+    here = derivatives.gradient(point, *arrays)[1]
     change = pairs.mean(axis=0) - here
     assert np.abs(change).max() > 10.0 * error.max()
     np.testing.assert_array_less(np.abs(found - here - change), 5.0 * error + 0.1 * np.abs(change))

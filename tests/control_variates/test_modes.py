@@ -45,10 +45,6 @@ def sines(begin, rng, n_rows=2_000):
     return started([begin], sine, x[:, None], rng.normal(np.sin(2.0 * x), 1.5))
 
 
-def arguments(model):
-    return model.start, model.rows, model.exact, model.differences, model.source
-
-
 def log_density(model, point):
     value, _, _ = model.family(model.X @ point, model.y)
     return value.sum() - 0.5 * point @ point
@@ -59,7 +55,7 @@ def log_density(model, point):
 def test_both_signs_are_found(begin, n_rows, rng):
     """The start is the saddle between them, or one of them."""
     model = squares(begin, rng, n_rows)
-    modes = find_modes(*arguments(model), rng=rng)
+    modes = find_modes(*model.known, rng=rng)
     (other,) = modes.others
     assert modes.n_found == 2
     assert abs(modes.anchor.point) == pytest.approx(np.sqrt(model.y.mean()), abs=0.01)
@@ -71,9 +67,9 @@ def test_both_signs_are_found(begin, n_rows, rng):
 @pytest.mark.parametrize("n_rows", [2_000, 60_000])
 def test_a_wrong_trough_is_left(n_rows, rng):
     model = sines(2.77, rng, n_rows)
-    nearest = find_anchor(*arguments(model), rng=rng)
+    nearest = find_anchor(*model.known, rng=rng)
     assert nearest.point == pytest.approx(2.77, abs=0.1)
-    modes = find_modes(*arguments(model), rng=rng)
+    modes = find_modes(*model.known, rng=rng)
     assert modes.anchor.point == pytest.approx(2.0, abs=0.02)
     assert modes.others == ()
     assert modes.n_found > 2
@@ -84,9 +80,9 @@ def test_a_wrong_trough_is_left(n_rows, rng):
 
 def test_the_anchor_at_another_mode_is_that_of_a_search_from_there(rng):
     model = sines(2.77, rng)
-    left = find_modes(*arguments(model), rng=rng).anchor
+    left = find_modes(*model.known, rng=rng).anchor
     model.begin = [2.0]
-    right = find_anchor(*arguments(model), rng=rng)
+    right = find_anchor(*model.known, rng=rng)
     assert left.point == pytest.approx(right.point, abs=0.05 * right.root[0, 0])
     np.testing.assert_allclose(left.hessian, right.hessian, rtol=0.01)
     np.testing.assert_allclose(left.root, right.root, rtol=0.01)
@@ -96,9 +92,9 @@ def test_the_anchor_at_another_mode_is_that_of_a_search_from_there(rng):
 @pytest.mark.parametrize("n_rows", [500, 60_000])
 def test_one_mode_is_one_mode_and_costs_little(family, n_rows, rng):
     model = simulate(family, n_rows, rng)
-    anchor = find_anchor(*arguments(model), rng=np.random.default_rng(1))
+    anchor = find_anchor(*model.known, rng=np.random.default_rng(1))
     passes, curvatures = model.passes, model.curvatures
-    modes = find_modes(*arguments(model), rng=np.random.default_rng(1))
+    modes = find_modes(*model.known, rng=np.random.default_rng(1))
     assert (modes.n_found, modes.others, modes.rise) == (1, (), 0.0)
     assert modes.n_at_best > 4
     np.testing.assert_array_equal(modes.anchor.point, anchor.point)
@@ -111,11 +107,11 @@ def test_unscaled_and_collinear_columns_have_one_mode(rng):
     X = rng.normal(size=(3_000, 3)) * [0.001, 1.0, 100.0]
     X = np.column_stack([X, X[:, 1] + 0.001 * rng.normal(size=3_000)])
     model = simulate(logistic, 3_000, rng, coefficients=[1.0, 1.0, 0.01, 0.0], X=X)
-    assert find_modes(*arguments(model), rng=rng).n_found == 1
+    assert find_modes(*model.known, rng=rng).n_found == 1
 
 
 def test_no_mode_at_all(rng):
     model = simulate(normal, 500, rng, X=np.zeros((500, 3)))
     model.prior_precision = 0.0
     with pytest.raises(NoAnchorError, match="not negative definite"):
-        find_modes(*arguments(model), rng=rng)
+        find_modes(*model.known, rng=rng)

@@ -107,15 +107,17 @@ def test_paper_recursion_gives_the_same():
     assert abs(used.mean() - data_fraction) < 3 * used.std() / math.sqrt(n)
 
 
-@pytest.mark.parametrize("looks", [Looks([1.0]), constant_looks(10, 10), doubling_looks(7, 7)])
-def test_a_look_at_all_rows_never_errs(looks):
-    error, data_fraction = operating_characteristic(MU_STD, looks, Boundary(0.5))
-    assert np.all(error == 0.0)
-    assert np.all(data_fraction == 1.0)
-
-
-def test_epsilon_zero_reads_all_rows():
-    error, data_fraction = operating_characteristic(MU_STD, constant_looks(5, 100), Boundary(0.0))
+@pytest.mark.parametrize(
+    ("looks", "epsilon"),
+    [
+        (Looks([1.0]), 0.5),
+        (constant_looks(10, 10), 0.5),
+        (doubling_looks(7, 7), 0.5),
+        (constant_looks(5, 100), 0.0),
+    ],
+)
+def test_all_rows_never_err(looks, epsilon):
+    error, data_fraction = operating_characteristic(MU_STD, looks, Boundary(epsilon))
     assert np.all(error == 0.0)
     assert np.all(data_fraction == 1.0)
 

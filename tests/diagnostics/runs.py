@@ -3,11 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pymc as pm
 import xarray as xr
 
-from pymc_austerity import AusterityMH
-from tests.running import QUIET
+from tests.running import built, sample
 
 DIMS = ("chain", "draw")
 
@@ -53,14 +51,10 @@ def grouped(n_rows=(0, 60, 40), accepted=(0.3, 0.9, 0.6), **constants):
 
 def real(build, *, beside=None, draws=200, **settings):
     """Sample a small model with the settings of the paper."""
-    model = build()
-    with model:
-        paper = {"control_variates": None, "batch_size": 100, "epsilon": 0.05}
-        step = AusterityMH(**(paper | settings))
-        steps = [step, beside(model)] if beside else step
-        return pm.sample(
-            step=steps, draws=draws, tune=200, chains=2, cores=1, random_seed=1, **QUIET
-        )
+    model, paper = build(), {"control_variates": None, "batch_size": 100, "epsilon": 0.05}
+    step = built(model, **(paper | settings))
+    steps = [step, built(model, beside)] if beside else step
+    return sample(steps, model, draws=draws, tune=200, random_seed=1)
 
 
 def forms_of(statistics, **variables):

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_austerity import SettingError, SettingTypeError
 from pymc_austerity.diagnostics import audit, data_usage, report, statistics_of
 from tests.diagnostics.runs import real, synthetic
+from tests.running import built, sample
 from tests.step_methods.models import groups, normal_mean, normal_regression
 
 
@@ -83,7 +84,7 @@ def test_constants_belong_to_their_step_methods():
 
 @pytest.mark.exhaustive
 def test_statistics_shared_with_other_kinds_of_step_methods_are_unknown(tmp_path):
-    run = real(groups, vars=["effect"], beside=lambda model: pm.Metropolis([model["spread"]]))
+    run = real(groups, vars=["effect"], beside=lambda: pm.Metropolis(["spread"]))
     assert run["sample_stats"]["accepted"].shape == (2, 200, 2)
     for form in (run, *forms(run, tmp_path).values()):
         assert np.isnan(statistics_of(form)["accepted"].values).all()
@@ -106,9 +107,8 @@ def test_something_else_is_refused(what):
 
 
 def test_runs_of_other_step_methods_are_refused():
-    with normal_mean():
-        run = pm.sample(draws=5, tune=5, chains=1, step=pm.Slice(), progressbar=False,
-                        compute_convergence_checks=False, quiet=True)  # fmt: skip
+    model = normal_mean()
+    run = sample(built(model, pm.Slice), model, draws=5, tune=5, chains=1)
     with pytest.raises(SettingError, match="no statistics of AusterityMH"):
         data_usage(run)
 

@@ -17,8 +17,10 @@ from pymc_austerity.distributed import sample as sample_on
 from pymc_austerity.distributed import sampling
 from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.rows import SharedRows
+from tests import running
 from tests.running import QUIET, assert_same_draws, sample
 from tests.setup.sources import logistic, rows_of_regression
+from tests.sources.stores import npy
 from tests.step_methods.models import many_levels, normal_mean
 
 RUN = {"draws": 60, "tune": 60, "chains": 3, "random_seed": 3} | QUIET
@@ -30,18 +32,16 @@ def in_memory(_):
 
 def in_files(folder):
     data = rows_of_regression(20_000)
-    for name, values in data.items():
-        np.save(folder / f"{name}.npy", values)
-    paths = {name: folder / f"{name}.npy" for name in data}
+    paths = npy(folder, data)
     return logistic(data), lambda: AusterityMH(data=paths)
 
 
 def beside_others(_):
-    y = np.random.default_rng(1).normal(1.0, 2.0, 2_000)
-    with pm.Model() as model:
-        mean, count = pm.Normal("mean"), pm.Binomial("count", 3, 0.5)
-        pm.Normal("y", mean + 0.1 * count, 2.0, observed=y)
-    return model, lambda: [AusterityMH([mean]), pm.Metropolis([count])]
+    model = normal_mean()
+    with model:
+        count = pm.Binomial("count", 3, 0.5)
+        pm.Potential("both", -0.1 * count * model["mu"])
+    return model, lambda: [AusterityMH(["mu"]), pm.Metropolis([count])]
 
 
 def grouped(_):
@@ -50,8 +50,7 @@ def grouped(_):
 
 def built(case, folder=None):
     model, make = case(folder)
-    with model:
-        return model, make()
+    return model, running.built(model, make)
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +203,6 @@ class TestRefusals:
 
     def test_chains_that_learn_from_each_other(self, threads):
         model = normal_mean()
-        with model:
-            step = pm.DEMetropolis()
+        step = running.built(model, pm.DEMetropolis)
         with pytest.raises(SettingError, match="chains learn from each other"):
             sample_on(model, client=threads, step=step, **(RUN | {"chains": 4}))

@@ -20,8 +20,9 @@ from pymc_austerity.errors import DataError, SettingError, StorageError
 from pymc_austerity.model import OneAtATime
 from pymc_austerity.setup import source_rows
 from pymc_austerity.sources import open_source, pass_over
-from tests.running import QUIET, assert_same_draws
+from tests.running import QUIET, assert_same_draws, built
 from tests.setup.sources import logistic, rows_of_regression
+from tests.sources.stores import npy
 
 N_ROWS = 50_000
 RUN = {"draws": 60, "tune": 60, "chains": 2, "random_seed": 3} | QUIET
@@ -35,10 +36,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def paths(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rows")
-    for name, values in data.items():
-        np.save(folder / f"{name}.npy", values)
-    return {name: folder / f"{name}.npy" for name in data}
+    return npy(tmp_path_factory.mktemp("rows"), data)
 
 
 @pytest.fixture(autouse=True)
@@ -91,11 +89,11 @@ def everything_about(step):
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.05}])
 @pytest.mark.exhaustive
 def test_set_up_finds_what_threads_find(threads, data, paths, settings, ran_on):
-    with logistic(data):
-        here = AusterityMH(data=paths, rng=1, **settings)
-        assert not ran_on
-        with passes_on(threads):
-            there = AusterityMH(data=paths, rng=1, **settings)
+    model, settings = logistic(data), {"data": paths, "rng": 1} | settings
+    here = built(model, **settings)
+    assert not ran_on
+    with passes_on(threads):
+        there = built(model, **settings)
     assert len(set(ran_on)) == 2
     assert everything_about(there) == everything_about(here)
 
@@ -105,10 +103,9 @@ def test_dask_collections_and_arrays_in_memory(threads, data):
     def given():
         return data | {"x": dask.array.from_array(data["x"], chunks=(9_000, 2))}
 
-    with logistic(data):
-        here = AusterityMH(data=given(), rng=1)
-        with passes_on(threads):
-            there = AusterityMH(data=given(), rng=1)
+    here = built(logistic(data), data=given(), rng=1)
+    with passes_on(threads):
+        there = built(logistic(data), data=given(), rng=1)
     assert everything_about(there) == everything_about(here)
 
 
@@ -117,8 +114,8 @@ def test_sample_sets_up_on_the_cluster(threads, data, paths, ran_on):
     there = sample_on(logistic(data), client=threads, step=outside, **RUN)
     assert len(ran_on) > 10
     ran_on.clear()
-    with logistic(data) as model:
-        step = AusterityMH(data=paths, rng=1)
+    model = logistic(data)
+    step = built(model, data=paths, rng=1)
     assert_same_draws(there, sample_on(model, client=threads, step=step, **RUN))
     assert not ran_on
 

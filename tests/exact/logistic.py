@@ -8,6 +8,7 @@ from scipy import special
 from pymc_austerity.exact import Grid, decide, decide_by_fireflies, group_rows, nearest_directions
 
 LOGISTIC = math.sqrt(3) / 18
+GROUPINGS = [{}, {"n_directions": 0}, {"n_directions": 6}]
 
 
 class Logistic:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from pymc_austerity.exact import (
     Grid,
@@ -14,7 +15,7 @@ from pymc_austerity.exact import (
     largest_change,
     largest_change_of_cubic,
 )
-from tests.exact.logistic import Logistic
+from tests.exact.logistic import GROUPINGS, Logistic
 from tests.references import exact_decision
 
 
@@ -62,18 +63,20 @@ class TestLargestChange:
 
 
 class TestDecide:
-    @pytest.mark.few("grouping1")
-    @pytest.mark.parametrize("grouping", [{}, {"n_directions": 0}, {"n_directions": 6}])
-    def test_detailed_balance(self, grouping):
+    @pytest.mark.few("decide-grouping1")
+    @pytest.mark.parametrize("grouping", GROUPINGS)
+    @pytest.mark.parametrize("decide", ["decide", "decide_by_fireflies"])
+    def test_detailed_balance(self, decide, grouping):
         """pi(x) a(x, y) = pi(y) a(y, x), with acceptance averaged over all that is random."""
         model = Logistic(40, 2, **grouping)
+        decided = getattr(model, decide)
         points = np.array([[0.0, 0.0], [1.5, -1.0], [-2.0, 0.7], [0.4, 2.0]])
         log_density = np.array([model.remainders(u).sum() for u in points])
         rng, n = np.random.default_rng(2), 4_000
         for i in range(len(points)):
             for j in range(i):
                 forward, back = (
-                    np.mean([model.decide(points[a], points[b], rng).accept for _ in range(n)])
+                    np.mean([decided(points[a], points[b], rng).accept for _ in range(n)])
                     for a, b in ((i, j), (j, i))
                 )
                 weight = math.exp(log_density[j] - log_density[i])
@@ -100,8 +103,7 @@ class TestDecide:
         grid = np.linspace(-5, 5, 81)
         points = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
         log_density = [model.remainders(u).sum() - 0.5 * u @ u for u in points]
-        weights = np.exp(log_density - np.max(log_density))
-        weights /= weights.sum()
+        weights = softmax(log_density)
         mean, square = weights @ points, weights @ points**2
         n, ends = 3_000, []
         for start in rng.choice(len(points), n, p=weights):

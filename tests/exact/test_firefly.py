@@ -7,9 +7,7 @@ import pytest
 
 from pymc_austerity.exact import BoundViolatedError, decide_by_fireflies
 from pymc_austerity.exact.decide import _drawn, bounds_at
-from tests.exact.logistic import Logistic
-
-GROUPINGS = [{}, {"n_directions": 0}, {"n_directions": 6}]
+from tests.exact.logistic import GROUPINGS, Logistic
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
@@ -49,25 +47,6 @@ def test_ratios_are_right_on_average(grouping):
     ratios = [math.exp(model.decide_by_fireflies(u, v, rng).log_ratio) for _ in range(20_000)]
     assert np.mean(ratios) == pytest.approx(right, abs=4.5 * np.std(ratios) / math.sqrt(20_000))
     assert np.std(ratios) > 0.0
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("grouping", GROUPINGS)
-@pytest.mark.few("grouping0")
-def test_detailed_balance(grouping):
-    model = Logistic(40, 2, **grouping)
-    points = np.array([[0.0, 0.0], [1.5, -1.0], [-2.0, 0.7], [0.4, 2.0]])
-    log_density = np.array([model.remainders(u).sum() for u in points])
-    rng, n = np.random.default_rng(3), 3_000
-    for i in range(len(points)):
-        for j in range(i):
-            forward, back = (
-                np.mean([model.decide_by_fireflies(*points[[a, b]], rng).accept for _ in range(n)])
-                for a, b in ((i, j), (j, i))
-            )
-            weight = math.exp(log_density[j] - log_density[i])
-            spread = math.sqrt((forward * (1 - forward) + weight**2 * back * (1 - back)) / n)
-            assert abs(forward - weight * back) < 4.5 * spread + 1e-12
 
 
 def test_few_rows_are_read_near_the_mode():

@@ -17,6 +17,12 @@ def rows_and_constants(rng, n_rows=5_000):
     return whitened, constants
 
 
+def by_direction(rng):
+    whitened, constants = rows_and_constants(rng)
+    found = nearest_directions(whitened, np.ones(len(whitened)), 8, rng)
+    return whitened, constants, found, Grid.of(constants, RADII, found.vectors, by_direction=True)
+
+
 def totals_of(grid, whitened, constants, block):
     totals = GridTotals(grid)
     for start in range(0, len(whitened), block):
@@ -28,9 +34,7 @@ def totals_of(grid, whitened, constants, block):
 
 class TestGrid:
     def test_blocks_make_the_groups_of_all_rows_at_once(self, rng):
-        whitened, constants = rows_and_constants(rng)
-        found = nearest_directions(whitened, np.ones(len(whitened)), 8, rng)
-        grid = Grid.of(constants, RADII, found.vectors, by_direction=True)
+        whitened, constants, found, grid = by_direction(rng)
         _, whole = group_rows(constants, grid, found)
         parts = totals_of(grid, whitened, constants, 137).groups()
         for name, value in vars(whole).items():
@@ -39,9 +43,7 @@ class TestGrid:
     @pytest.mark.parametrize("top", [None, 1.0])
     def test_groups_bound_their_rows(self, rng, top):
         """Also with a grid that was chosen for other rows."""
-        whitened, constants = rows_and_constants(rng)
-        found = nearest_directions(whitened, np.ones(len(whitened)), 8, rng)
-        grid = Grid.of(constants, RADII, found.vectors, by_direction=True)
+        whitened, constants, found, grid = by_direction(rng)
         own, groups = group_rows(constants, replace(grid, top=top or grid.top), found)
         np.testing.assert_array_equal(np.bincount(own), np.diff(groups.starts))
         assert (constants <= groups.largest[:, own]).all()

@@ -25,6 +25,7 @@ from examples.austerity2014.experiment import Verdict
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun, sample_chain
 from examples.shared import datasets, digits
+from tests.references import mean_and_error
 
 
 @pytest.fixture
@@ -193,8 +194,8 @@ class TestRandomWalk:
 
         total = quad(density, 0.2, 1.4)[0]
         mean = quad(lambda b: b * density(b), 0.2, 1.4)[0] / total
-        batches = draws.reshape(20, -1).mean(axis=1)
-        assert abs(draws.mean() - mean) < 4 * batches.std(ddof=1) / np.sqrt(20)
+        found, error = mean_and_error(draws)
+        assert abs(found - mean) < 4 * error
 
 
 class TestPitfall:

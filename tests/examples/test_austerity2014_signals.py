@@ -6,6 +6,7 @@ from scipy.stats import kurtosis, special_ortho_group
 
 from examples.austerity2014 import ica, rotations
 from examples.austerity2014.amari import amari_distance
+from tests.references import mean_and_error, slopes_of
 
 
 class TestAmariDistance:
@@ -47,13 +48,8 @@ class TestRotations:
     def test_volume_is_the_determinant_of_the_derivative(self, size, rng):
         """By finite differences, in the tangent space at the rotation."""
         angles = rng.normal(scale=0.7, size=size * (size - 1) // 2)
-        W, by = rotations.rotation(angles), 1e-6
-
-        def moved(step):
-            difference = W.T @ (rotations.rotation(angles + step) - W) / by
-            return difference[np.triu_indices(size, 1)]
-
-        derivative = np.array([moved(by * e) for e in np.eye(angles.size)])
+        W, above = rotations.rotation(angles), np.triu_indices(size, 1)
+        derivative = slopes_of(lambda x: (W.T @ rotations.rotation(x))[above], angles)
         expected = np.log(abs(np.linalg.det(derivative)))
         assert expected < -0.05
         assert rotations.log_volume(angles) == pytest.approx(expected, abs=1e-4)
@@ -71,10 +67,9 @@ class TestRotations:
         angles = np.array(angles)
         inside = (np.array([0.7, 1.0, 1.5]) - np.sin([0.7, 1.0, 1.5])) / (2.0 - np.sin(2.0))
         for bound, expected in zip((0.7, 1.0, 1.5), inside, strict=True):
-            shares = (angles.reshape(30, -1) < bound).mean(axis=1)
-            error = shares.std(ddof=1) / np.sqrt(30)
+            share, error = mean_and_error(angles < bound)
             assert error < 0.03
-            assert abs(shares.mean() - expected) < 4.0 * error
+            assert abs(share - expected) < 4.0 * error
 
 
 def turn_of(point):
@@ -105,12 +100,10 @@ class TestMixture:
         assert fast[1] - fast[0] == pytest.approx(expected[1] - expected[0], rel=1e-9)
 
     def test_gradient_and_mode(self, mixture):
-        W, by = special_ortho_group.rvs(4, random_state=2), 1e-5
-
-        def along(e, at):
-            return mixture.log_likelihood(W @ rotations.rotation(at * e))
-
-        numeric = [(along(e, by) - along(e, -by)) / (2 * by) for e in np.eye(6)]
+        W = special_ortho_group.rvs(4, random_state=2)
+        numeric = slopes_of(
+            lambda x: mixture.log_likelihood(W @ rotations.rotation(x)), np.zeros(6)
+        )
         np.testing.assert_allclose(mixture.gradient(W), numeric, rtol=1e-4, atol=1e-2)
         mode, precision = ica.posterior_mode(mixture)
         assert np.abs(mixture.gradient(mode)).max() < 1e-6 * np.trace(precision)

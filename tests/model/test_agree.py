@@ -3,40 +3,21 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.model import (
-    ModelAt,
-    differences_agree,
-    find_predictors,
-    kernel_of,
-    predictor_derivatives,
-    split_log_density,
-    verify,
-)
-from tests.zoo.all_shapes import SHAPES
+from pymc_austerity.model import differences_agree, kernel_of, predictor_derivatives, verify
+from tests.model.predictors.brute_force import of_shape
 
 
-class Verified:
-    """A split model whose cut was verified."""
-
-    def __init__(self, name, rng):
-        self.model = SHAPES[name].build(53)
-        self.point, self.rng = self.model.initial_point(), rng
-        self.split = split_log_density(self.model, point=self.point)
-        self.verified = verify(self.split, self.point, rng=rng)
-        self.variables = list(self.model.value_vars)
-        self.at = ModelAt(self.split, self.variables, {}, self.point)
-        self.structure = find_predictors(self.at)
-
-    def agrees(self, differences):
-        return differences_agree(differences, self.at, self.verified, self.rng)
+def agrees(differences, found):
+    verified = verify(found.split, found.start, rng=found.rng)
+    return differences_agree(differences, found.at, verified, found.rng)
 
 
 @pytest.mark.few("logistic", "slopes_by_group")
 @pytest.mark.parametrize("name", ["logistic", "slopes_by_group", "student_t"])
 def test_what_is_right_passes(name, rng):
-    verified = Verified(name, rng)
-    assert verified.agrees(predictor_derivatives(verified.structure, verified.model).differences)
-    assert verified.agrees(kernel_of(verified.structure, 2).differences)
+    found = of_shape(name, rng)
+    assert agrees(predictor_derivatives(found.structure, found.model).differences, found)
+    assert agrees(kernel_of(found.structure, 2).differences, found)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +29,6 @@ def test_what_is_right_passes(name, rng):
     ],
 )
 def test_what_is_wrong_is_noticed(wrong, rng):
-    verified = Verified("logistic", rng)
-    kernel = kernel_of(verified.structure, 0)
-    assert not verified.agrees(lambda *arguments: wrong(kernel(*arguments)))
+    found = of_shape("logistic", rng)
+    kernel = kernel_of(found.structure, 0)
+    assert not agrees(lambda *arguments: wrong(kernel(*arguments)), found)

@@ -11,6 +11,7 @@ from pymc_austerity.model import (
     compile_row_free_difference,
     split_log_density,
 )
+from tests.model.splitting import by_name
 from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53
@@ -28,15 +29,10 @@ def compiled(model: pm.Model, names: list[str] | None = None, **settings):
 
 def log_density_of(model: pm.Model, variables: list):
     """The model's own log-density as a function of a raveled vector of all value variables."""
-    function = model.compile_logp(mode="FAST_COMPILE")
-    point = model.initial_point()
+    function, point = model.compile_logp(mode="FAST_COMPILE"), model.initial_point()
 
     def evaluate(vector):
-        parts, first = dict(point), 0
-        for variable in variables:
-            value = np.asarray(point[variable.name])
-            parts[variable.name] = vector[first : first + value.size].reshape(value.shape)
-            first += value.size
+        parts = point | by_name(vector, variables, point)
         return function({k: v.astype(point[k].dtype) for k, v in parts.items()})
 
     return evaluate

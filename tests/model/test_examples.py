@@ -242,59 +242,50 @@ REFUSED = [
 ]
 
 
-class TestRefused:
-    @pytest.mark.parametrize(
-        ("build", "settings", "words"), REFUSED, ids=[build.__name__ for build, *_ in REFUSED]
-    )
-    def test_one_sentence(self, build, settings, words):
-        with pytest.raises(NotRowwiseError, match=words) as refusal:
-            split(build, **settings)
-        assert str(refusal.value).count(". ") == 0
+def unread_data():
+    data("kind")
+    transformed()
 
-    def test_a_name_that_the_model_does_not_have(self):
-        with pytest.raises(SettingError, match="'z', which the model does not have"):
-            split(groups, ["x", "y", "group", "z"])
 
-    def test_a_parameter(self):
-        with pytest.raises(SettingError, match=r"'slopes', which is neither a pm.Data with rows"):
-            split(groups, ["x", "y", "group", "slopes"])
+def term_in_full():
+    x = data("x")
+    pm.Potential("penalty", -abs(x @ slopes()).sum())
+    observe(pm.Normal("mean"))
 
-    def test_data_that_nothing_reads(self):
-        def build():
-            data("kind")
-            transformed()
 
-        with pytest.raises(SettingError, match=r"'kind', which the rows .* do not read"):
-            split(build, ["x", "y", "kind"])
+def a_prior_that_reads_rows():
+    x = data("x")
+    observe(x @ pm.Normal("slopes", x.mean(), shape=3))
 
-    def test_a_term_that_is_not_split(self):
-        def build():
-            x = data("x")
-            pm.Potential("penalty", -abs(x @ slopes()).sum())
-            observe(pm.Normal("mean"))
 
-        with pytest.raises(SettingError, match="'penalty' reads 'x', whose rows are in data="):
-            split(build, ["x", "y"])
+def no_observed_variable():
+    pm.Potential("p", pm.logp(pm.Normal.dist(pm.Normal("mean"), 1.0), data("y")))
 
-    def test_a_prior_that_reads_rows(self):
-        def build():
-            x = data("x")
-            observe(x @ pm.Normal("slopes", x.mean(), shape=3))
 
-        with pytest.raises(SettingError, match=r"'slopes' reads 'x'.*give the prior numbers"):
-            split(build)
+def mini_batches():
+    batch = pm.Minibatch(EXAMPLE["y"], batch_size=10)
+    pm.Normal("y", pm.Normal("mean"), 1.0, observed=batch, total_size=N_EXAMPLE)
 
-    def test_no_observed_variable_reads_them(self):
-        def build():
-            pm.Potential("p", pm.logp(pm.Normal.dist(pm.Normal("mean"), 1.0), data("y")))
 
-        with pytest.raises(SettingError, match="no observed variable of the model reads"):
-            split(build)
+MISTAKEN = [
+    (groups, {"names": ["x", "y", "group", "z"]}, "'z', which the model does not have"),
+    (groups, {"names": ["x", "y", "group", "slopes"]}, "'slopes', which is neither a pm.Data"),
+    (unread_data, {"names": ["x", "y", "kind"]}, "'kind', which the rows .* do not read"),
+    (term_in_full, {"names": ["x", "y"]}, "'penalty' reads 'x', whose rows are in data="),
+    (a_prior_that_reads_rows, {}, "'slopes' reads 'x'.*give the prior numbers"),
+    (no_observed_variable, {}, "no observed variable of the model reads"),
+    (mini_batches, {}, "not possible with pm.Minibatch"),
+]
+CASES = [
+    *((NotRowwiseError, *case) for case in REFUSED),
+    *((SettingError, *case) for case in MISTAKEN),
+]
 
-    def test_mini_batches(self):
-        def build():
-            batch = pm.Minibatch(EXAMPLE["y"], batch_size=10)
-            pm.Normal("y", pm.Normal("mean"), 1.0, observed=batch, total_size=N_EXAMPLE)
 
-        with pytest.raises(SettingError, match=r"not possible with pm.Minibatch"):
-            split(build)
+@pytest.mark.parametrize(
+    ("error", "build", "settings", "words"), CASES, ids=[case[1].__name__ for case in CASES]
+)
+def test_is_refused_in_one_sentence(error, build, settings, words):
+    with pytest.raises(error, match=words) as refusal:
+        split(build, **settings)
+    assert str(refusal.value).count(". ") == 0

@@ -5,15 +5,8 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity.model import (
-    Kernel,
-    ModelAt,
-    differences_agree,
-    find_predictors,
-    kernel_of,
-    split_log_density,
-    verify,
-)
+from pymc_austerity.model import Kernel, differences_agree, find_predictors, kernel_of, verify
+from tests.model.splitting import at_start
 
 N_ROWS = 80
 COUNTS = np.arange(N_ROWS) % 5
@@ -67,10 +60,8 @@ def test_what_is_written_for_rows_is_found_right(family, scale, rng):
     columns = scale * rng.normal(size=(N_ROWS, 3))
     with pm.Model() as model:
         FAMILIES[family](pm.Normal("a") + columns @ pm.Normal("b", shape=3))
-    point, variables = model.initial_point(), list(model.value_vars)
-    split = split_log_density(model, point=point)
-    verified = verify(split, point, rng=rng)
-    at = ModelAt(split, variables, {}, point)
+    at = at_start(model)
+    verified = verify(at.likelihood, at.point, rng=rng)
     kernel = kernel_of(find_predictors(at), 0)
     assert isinstance(kernel, Kernel), kernel
     assert differences_agree(kernel.differences, at, verified, rng)

@@ -6,6 +6,7 @@ import pytest
 
 from pymc_austerity.model import split_log_density, variables_that_move_the_support
 from pymc_austerity.model.row_likelihood import fingerprint
+from tests.zoo.registry import written
 
 Y = np.random.default_rng(1).uniform(2.0, 3.0, size=30)
 X = np.random.default_rng(2).normal(size=30)
@@ -54,8 +55,7 @@ def zero_inflated():
 
 @pytest.mark.parametrize("write", [pareto, uniform_by_group, truncated, censored])
 def test_bounds_that_are_unknown(write):
-    with pm.Model() as model:
-        write()
+    model = written(write)
     (variable,) = variables_that_move_the_support(split_log_density(model))
     assert model.values_to_rvs[variable].name == "bound"
 
@@ -64,9 +64,7 @@ def test_bounds_that_are_unknown(write):
     "write", [half_normal, poisson, truncated_at_data, change_point, zero_inflated]
 )
 def test_supports_that_are_fixed(write):
-    with pm.Model() as model:
-        write()
-    assert variables_that_move_the_support(split_log_density(model)) == []
+    assert variables_that_move_the_support(split_log_density(written(write))) == []
 
 
 @pytest.mark.parametrize("size", [10, 2_000_000])

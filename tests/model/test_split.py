@@ -9,35 +9,27 @@ from pymc_austerity.model import split_log_density
 from pymc_austerity.step_methods.summary import explain, row_length_deterministics
 from tests.zoo.all_shapes import SHAPES
 
-N_ROWS = 53
+N_ROWS, TWO = 53, "two_likelihoods"
 
 
 def model_of(name: str) -> pm.Model:
     return SHAPES[name].build(N_ROWS)
 
 
-def term_names(split) -> list[str]:
-    return [term.name for term in split.evaluated_in_full]
-
-
 class TestChoice:
-    def test_all_observed_variables_with_the_most_rows(self):
-        split = split_log_density(model_of("two_likelihoods"))
-        assert split.subsampled == ("y1", "y2")
-
-    def test_smaller_ones_are_evaluated_in_full(self):
-        split = split_log_density(model_of("a_smaller_likelihood"))
-        assert split.subsampled == ("y1",)
-        assert term_names(split) == ["b", "s", "y2"]
-
-    def test_a_name_picks_one(self):
-        split = split_log_density(model_of("two_likelihoods"), likelihood=["y2"])
-        assert split.subsampled == ("y2",)
-        assert "y1" in term_names(split)
-
-    def test_the_observed_part_of_missing_values_may_be_called_by_the_whole(self):
-        split = split_log_density(model_of("missing_observations"), likelihood=["y"])
-        assert split.subsampled == ("y_observed",)
+    @pytest.mark.parametrize(
+        ("name", "likelihood", "subsampled", "in_full"),
+        [
+            ("two_likelihoods", None, ("y1", "y2"), {"b"}),  # those with the most rows
+            ("a_smaller_likelihood", None, ("y1",), {"b", "s", "y2"}),
+            ("two_likelihoods", ["y2"], ("y2",), {"b", "y1"}),
+            ("missing_observations", ["y"], ("y_observed",), {"b", "s", "y_unobserved"}),
+        ],
+    )
+    def test_which_variables_are_subsampled(self, name, likelihood, subsampled, in_full):
+        split = split_log_density(model_of(name), likelihood=likelihood)
+        assert split.subsampled == subsampled
+        assert {term.name for term in split.evaluated_in_full} == in_full
 
     def test_the_axis_of_the_rows(self):
         split = split_log_density(model_of("rows_on_the_second_axis"), axis=1)
@@ -77,27 +69,35 @@ class TestBadInput:
             split_log_density(model)
 
     @pytest.mark.parametrize(
-        ("settings", "error", "words"),
+        ("name", "settings", "error", "words"),
         [
-            ({"likelihood": ["yy1"]}, SettingError, "'yy1'.*'y1' may be meant"),
-            ({"likelihood": ["b"]}, SettingError, "'b'.*choose from 'y1', 'y2'"),
-            ({"likelihood": []}, SettingError, "choose from 'y1', 'y2'"),
-            ({"likelihood": 3}, SettingTypeError, "give the names"),
-            ({"likelihood": [3]}, SettingTypeError, "give the names"),
-            ({"axis": -1}, SettingError, "from the front"),
-            ({"axis": 0.5}, SettingTypeError, "from the front"),
-            ({"axis": True}, SettingTypeError, "from the front"),
-            ({"axis": 1}, NotRowwiseError, "'y1'.*axis="),
+            (TWO, {"likelihood": ["yy1"]}, SettingError, "'yy1'.*'y1' may be meant"),
+            (TWO, {"likelihood": ["b"]}, SettingError, "'b'.*choose from 'y1', 'y2'"),
+            (TWO, {"likelihood": []}, SettingError, "choose from 'y1', 'y2'"),
+            (TWO, {"likelihood": 3}, SettingTypeError, "give the names"),
+            (TWO, {"likelihood": [3]}, SettingTypeError, "give the names"),
+            (TWO, {"axis": -1}, SettingError, "from the front"),
+            (TWO, {"axis": 0.5}, SettingTypeError, "from the front"),
+            (TWO, {"axis": True}, SettingTypeError, "from the front"),
+            (TWO, {"axis": 1}, NotRowwiseError, "'y1'.*axis="),
+            (
+                "a_smaller_likelihood",
+                {"likelihood": ["y1", "y2"]},
+                SettingError,
+                "'y1' has 53, 'y2' has 11",
+            ),
+            ("likelihood_as_a_potential", {}, DataError, r"likelihood=\['lik'\]"),
+            (
+                "prior_as_a_potential",
+                {"likelihood": ["ridge"]},
+                NotRowwiseError,
+                r"potential 'ridge'.*leave out a sum",
+            ),
         ],
     )
-    def test_is_refused_with_a_remedy(self, settings, error, words):
+    def test_is_refused_with_a_remedy(self, name, settings, error, words):
         with pytest.raises(error, match=words):
-            split_log_density(model_of("two_likelihoods"), **settings)
-
-    def test_different_numbers_of_rows(self):
-        model = model_of("a_smaller_likelihood")
-        with pytest.raises(SettingError, match="'y1' has 53, 'y2' has 11"):
-            split_log_density(model, likelihood=["y1", "y2"])
+            split_log_density(model_of(name), **settings)
 
     def test_nothing_observed(self):
         with pm.Model() as model:
@@ -105,45 +105,24 @@ class TestBadInput:
         with pytest.raises(DataError, match="observed="):
             split_log_density(model)
 
-    def test_a_likelihood_as_a_potential_must_be_named(self):
-        with pytest.raises(DataError, match=r"likelihood=\['lik'\]"):
-            split_log_density(model_of("likelihood_as_a_potential"))
-
-    def test_a_potential_that_was_summed(self):
-        model = model_of("prior_as_a_potential")
-        with pytest.raises(NotRowwiseError, match=r"potential 'ridge'.*leave out a sum"):
-            split_log_density(model, likelihood=["ridge"])
-
 
 class TestStaleData:
-    def test_nothing_is_stale_at_first(self):
-        assert split_log_density(model_of("linear_with_data")).stale() == []
-
-    def test_data_that_were_set_are_named(self):
-        model = model_of("linear_with_data")
-        split = split_log_density(model)
-        with model:
-            pm.set_data({"X": np.zeros((N_ROWS, 3))})
-        assert split.stale() == ["X"]
-
-    def test_sparse_data_that_were_set_are_named(self):
-        split = split_log_density(model_of("sparse_beside_groups"))
+    @pytest.mark.parametrize(
+        ("name", "change", "stale"),
+        [
+            ("linear_with_data", lambda x: None, []),
+            ("linear_with_data", lambda x: x.set_value(np.zeros((N_ROWS, 3))), ["X"]),
+            ("linear_with_data", lambda x: x.set_value(x.get_value().copy()), []),
+            ("linear_with_data", lambda x: x.get_value(borrow=True).sort(axis=0), ["X"]),
+            ("sparse_beside_groups", lambda x: x.set_value(2.0 * x.get_value()), ["X"]),
+        ],
+        ids=["not changed", "set", "set to the same", "changed in place", "sparse"],
+    )
+    def test_data_that_are_others_now_are_named(self, name, change, stale):
+        split = split_log_density(model_of(name))
         (source,) = [source for source in split.data_sources if source.name == "X"]
-        source.variable.set_value(2.0 * source.variable.get_value())
-        assert split.stale() == ["X"]
-
-    def test_equal_data_set_again_are_not_stale(self):
-        model = model_of("linear_with_data")
-        split = split_log_density(model)
-        with model:
-            pm.set_data({"X": model["X"].get_value().copy()})
-        assert split.stale() == []
-
-    def test_data_changed_in_place_are_stale(self):
-        model = model_of("linear_with_data")
-        split = split_log_density(model)
-        model["X"].get_value(borrow=True)[3, 1] += 1.0
-        assert split.stale() == ["X"]
+        change(source.variable)
+        assert split.stale() == stale
 
     def test_data_of_the_prior_are_read_anew_and_never_stale(self):
         with pm.Model() as model:

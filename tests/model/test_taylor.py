@@ -2,23 +2,22 @@
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 import pytest
 from scipy.special import expit, log_expit
 
 from pymc_austerity._pymc import underivable
 from pymc_austerity.control_variates import ResidualFunction
 from pymc_austerity.model import (
-    ModelAt,
     compile_residuals,
     compile_row_derivatives,
     compile_row_differences,
     compile_row_free_derivatives,
     compiled_functions,
-    split_log_density,
 )
 from tests.control_variates.brute_force import gradients, hessians, taylor_differences
+from tests.model.splitting import at_start, bessel, by_name, raveled
 from tests.zoo.all_shapes import SHAPES
+from tests.zoo.registry import written
 
 NO_C = {"mode": "FAST_COMPILE"}
 N_ROWS, N_TAKEN = 53, 6
@@ -40,19 +39,17 @@ def shapes():
 class Compiled:
     """Some rows of a model, three points in general position, and all functions of them."""
 
-    def __init__(self, model, rng, settings=None, spread=0.2):
-        start = model.initial_point()
-        split = split_log_density(model, point=start, **(settings or {}))
-        self.split, self.model, self.variables = split, model, list(model.value_vars)
-        self.arguments = ModelAt(split, self.variables, {}, start)
-        self.info = [(v.name, np.shape(start[v.name])) for v in self.variables]
-        center = np.concatenate([np.ravel(start[name]) for name, _ in self.info]).astype(float)
+    def __init__(self, shape, rng, spread=0.2):
+        self.model = shape.build(N_ROWS)
+        self.at = at_start(self.model, **shape.settings)
+        self.split, center = self.at.likelihood, raveled(self.at.point, self.at.variables)
         self.anchor, self.proposed, self.current = (
             center + spread * rng.standard_normal(center.size) for _ in range(3)
         )
-        self.indices = np.sort(rng.choice(split.n_rows, min(N_TAKEN, split.n_rows), replace=False))
+        n_rows = self.split.n_rows
+        self.indices = np.sort(rng.choice(n_rows, min(N_TAKEN, n_rows), replace=False))
         self.block = self.block_of(self.indices)
-        self.differences = compile_row_differences(self.arguments, compile_kwargs=NO_C)
+        self.differences = compile_row_differences(self.at, compile_kwargs=NO_C)
 
     def block_of(self, indices):
         return [np.ascontiguousarray(leaf.array[indices]) for leaf in self.split.leaves]
@@ -62,21 +59,13 @@ class Compiled:
         return self.differences(point, self.anchor, *self.block)
 
     def residuals(self, order):
-        return compile_residuals(self.arguments, order=order, compile_kwargs=NO_C)
+        return compile_residuals(self.at, order=order, compile_kwargs=NO_C)
 
     def derivatives(self):
         return (
-            compile_row_derivatives(self.arguments, compile_kwargs=NO_C),
-            compile_row_free_derivatives(self.arguments, compile_kwargs=NO_C),
+            compile_row_derivatives(self.at, compile_kwargs=NO_C),
+            compile_row_free_derivatives(self.at, compile_kwargs=NO_C),
         )
-
-    def point(self, vector):
-        sizes = np.cumsum([int(np.prod(shape)) for _, shape in self.info])[:-1]
-        pieces = np.split(vector, sizes)
-        return {
-            name: piece.reshape(shape)
-            for (name, shape), piece in zip(self.info, pieces, strict=True)
-        }
 
 
 def assert_close(actual, expected, tolerance=1e-6):
@@ -89,7 +78,7 @@ def assert_close(actual, expected, tolerance=1e-6):
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_taylor_terms_of_every_shape(shape, rng):
-    compiled = Compiled(shape.build(N_ROWS), rng, shape.settings)
+    compiled = Compiled(shape, rng)
     anchor, block = compiled.anchor, compiled.block
     g, H = gradients(compiled.values, anchor), hessians(compiled.values, anchor)
     proposed, current = compiled.proposed, compiled.current
@@ -115,7 +104,7 @@ def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monk
     """With a number of rows in a block that is not known to the graph."""
     if not at_once:
         monkeypatch.setattr(compiled_functions, "interpreted", lambda *arguments, **settings: None)
-    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    compiled = Compiled(SHAPES[name], rng)
     rows, exact = compiled.derivatives()
     anchor = compiled.anchor
     H = hessians(compiled.values, anchor)
@@ -133,15 +122,16 @@ def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monk
 @pytest.mark.few("logistic")
 @pytest.mark.parametrize("name", ["logistic", "student_t"])
 def test_sums_over_all_rows_and_the_exact_part_are_the_log_density(name, rng):
-    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    compiled = Compiled(SHAPES[name], rng)
     log_density = compiled.model.compile_logp(**NO_C)
     every, anchor = compiled.block_of(np.arange(compiled.split.n_rows)), compiled.anchor
     rows, exact = compiled.derivatives()
     value, gradient = rows.gradient(anchor, *every)
     exact_value, row_free_gradient = exact.gradient(anchor)
+    whole_point = compiled.at.variables, compiled.at.point
 
     def whole(vector):
-        return np.atleast_1d(log_density(compiled.point(vector)))
+        return np.atleast_1d(log_density(by_name(vector, *whole_point)))
 
     assert value + exact_value == pytest.approx(whole(anchor)[0], rel=1e-12)
     assert_close(gradient + row_free_gradient, gradients(whole, anchor)[0])
@@ -154,7 +144,7 @@ def test_sums_over_all_rows_and_the_exact_part_are_the_log_density(name, rng):
 @pytest.mark.parametrize("order", [1, 2])
 def test_residuals_vanish_at_the_rate_that_theory_predicts(name, order, rng):
     """At distance h from the anchor: h**(order + 1)."""
-    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    compiled = Compiled(SHAPES[name], rng)
     residuals, anchor = compiled.residuals(order), compiled.anchor
     a, b = rng.standard_normal((2, anchor.size))
     distances = np.geomspace(1e-3, 1e-1, 5)
@@ -168,7 +158,7 @@ def test_residuals_vanish_at_the_rate_that_theory_predicts(name, order, rng):
 
 
 def test_residuals_at_the_anchor_are_nothing(rng):
-    compiled = Compiled(SHAPES["logistic"].build(N_ROWS), rng)
+    compiled = Compiled(SHAPES["logistic"], rng)
     residuals, anchor, other = compiled.residuals(2), compiled.anchor, compiled.proposed
     np.testing.assert_array_equal(residuals(anchor, anchor, anchor, *compiled.block), 0.0)
     there = residuals(other, anchor, anchor, *compiled.block)
@@ -178,7 +168,7 @@ def test_residuals_at_the_anchor_are_nothing(rng):
 
 
 def test_a_linear_predictor_with_known_scale_has_no_residuals_of_second_order(rng):
-    compiled = Compiled(SHAPES["linear_row_vector"].build(N_ROWS), rng, spread=30.0)
+    compiled = Compiled(SHAPES["linear_row_vector"], rng, spread=30.0)
     residuals = compiled.residuals(2)(
         compiled.proposed, compiled.current, compiled.anchor, *compiled.block
     )
@@ -217,14 +207,13 @@ def test_extreme_logits(form, mode, rng):
     x = np.repeat(etas, 2)
     y = np.tile([0, 1], etas.size)
     model = logistic_model(form, x, y)
-    split = split_log_density(model)
-    arguments = ModelAt(split, list(model.value_vars), {}, model.initial_point())
-    rows = compile_row_derivatives(arguments, compile_kwargs={"mode": mode})
-    residuals = compile_residuals(arguments, compile_kwargs={"mode": mode})
+    at = at_start(model)
+    rows = compile_row_derivatives(at, compile_kwargs={"mode": mode})
+    residuals = compile_residuals(at, compile_kwargs={"mode": mode})
     one = np.ones(1)
     p, q = expit(x), expit(-x)
     for k in range(x.size):
-        block = [np.ascontiguousarray(leaf.array[[k]]) for leaf in split.leaves]
+        block = [np.ascontiguousarray(leaf.array[[k]]) for leaf in at.likelihood.leaves]
         value, gradient = rows.gradient(one, *block)
         curvature = rows.hessian(one, *block)[0, 0]
         slope = q[k] if y[k] else -p[k]
@@ -243,20 +232,14 @@ def test_extreme_logits(form, mode, rng):
 
 
 def test_an_operation_without_derivative_is_told():
-    """The order of a Bessel function."""
-    with pm.Model() as model:
-        order = pm.HalfNormal("order")
-        pm.CustomDist("y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30))
-    split = split_log_density(model)
-    arguments = ModelAt(split, list(model.value_vars), {}, model.initial_point())
-    with pytest.raises(underivable):
-        compile_row_derivatives(arguments, compile_kwargs=NO_C)
-    with pytest.raises(underivable):
-        compile_residuals(arguments, compile_kwargs=NO_C)
+    at = at_start(written(bessel))
+    for compiled in (compile_row_derivatives, compile_residuals):
+        with pytest.raises(underivable):
+            compiled(at, compile_kwargs=NO_C)
 
 
 def test_the_residual_function_knows_its_anchor(rng):
-    compiled = Compiled(SHAPES["logistic"].build(N_ROWS), rng)
+    compiled = Compiled(SHAPES["logistic"], rng)
     residuals = compiled.residuals(2)
     function = ResidualFunction(residuals, compiled.anchor)
     points = compiled.proposed, compiled.current

@@ -10,12 +10,12 @@ from scipy import stats
 from pymc_austerity.errors import DataError
 from pymc_austerity.model import (
     DensityKernel,
-    ModelAt,
     row_free_difference_agrees,
     split_log_density,
     verify,
 )
 from pymc_austerity.model.rewritten import widened
+from tests.model.splitting import at_start
 
 Y = np.linspace(-1.0, 1.0, 30)
 
@@ -36,12 +36,9 @@ def model_with(prior):
     ],
 )
 def test_priors_with_numbers_as_people_write_them(prior, log_density, rng):
-    model = model_with(prior)
-    point, variables = model.initial_point(), model.value_vars
-    split = split_log_density(model, point=point)
-    verified = verify(split, point, rng=rng)
-    at = ModelAt(split, variables, {}, point)
-    kernel = DensityKernel.of(at, split.row_free)
+    at = at_start(model_with(prior))
+    verified = verify(at.likelihood, at.point, rng=rng)
+    kernel = DensityKernel.of(at, at.likelihood.row_free)
     assert isinstance(kernel, DensityKernel)
     assert row_free_difference_agrees(kernel, at, verified, rng)
     new, old = np.array([0.7, 0.0]), np.array([-0.4, 0.0])  # in the order of the model

@@ -5,6 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from scipy.special import softmax
 
 N_ENTRIES = 10
 CONFIGURATIONS = np.array(list(product([0, 1], repeat=N_ENTRIES)))
@@ -51,9 +52,7 @@ def regression(n_rows=300, seed=3):
 def probabilities(model, name, configurations=CONFIGURATIONS, shape=None):
     """Probability of every configuration, from the model's own log-density."""
     log_density = model.compile_logp()
-    values = np.array([log_density({name: c.reshape(shape or c.shape)}) for c in configurations])
-    weights = np.exp(values - values.max())
-    return weights / weights.sum()
+    return softmax([log_density({name: c.reshape(shape or c.shape)}) for c in configurations])
 
 
 def plain_gibbs(log_density, start, n_sweeps, rng, scan="systematic"):
@@ -69,19 +68,3 @@ def plain_gibbs(log_density, start, n_sweeps, rng, scan="systematic"):
             x = one if np.log(u / (1 - u)) < log_density(one) - log_density(zero) else zero
         chain.append(x)
     return np.array(chain)
-
-
-def chain_of(step, point, n_sweeps):
-    """Draws of a step method, raveled, and its statistics."""
-    draws, statistics = [], []
-    for _ in range(n_sweeps):
-        point, (stats,) = step.step(point)
-        draws.append(np.concatenate([np.ravel(value) for value in point.values()]))
-        statistics.append(stats)
-    return np.array(draws), statistics
-
-
-def batch_error(values, n_batches=50):
-    """Standard errors of means over a chain, by batch means; values of shape (n, k)."""
-    batches = [part.mean(axis=0) for part in np.array_split(values, n_batches)]
-    return np.std(batches, axis=0, ddof=1) / np.sqrt(n_batches)

@@ -5,11 +5,12 @@ from itertools import product
 import numpy as np
 import pymc as pm
 from scipy import stats
-from scipy.special import comb
+from scipy.special import comb, softmax
 
 from pymc_austerity.paper import InclusionIndicators, SpikeAndSlab, UniformStiefel
+from tests.references import mean_and_error
 
-SLAB, NOISE, RATE = 0.35, 1.0, 2.0
+SLAB, RATE = 0.35, 2.0
 
 
 def rotated_rows(n_rows, p, noise, seed=1):
@@ -43,37 +44,41 @@ def regression(n_rows, seed=2):
     x = rng.normal(size=(n_rows, 8))
     x[:, 1] += 0.7 * x[:, 0]
     beta = np.array([0.5, 0.0, 0.25, 0.0, 0.0, 0.15, 0.0, 0.0]) * np.sqrt(150 / n_rows)
-    y = x @ beta + NOISE * rng.normal(size=n_rows)
+    y = x @ beta + rng.normal(size=n_rows)
     with pm.Model() as model:
         gamma = InclusionIndicators("gamma", 8, pm.Poisson.dist(RATE))
         beta = SpikeAndSlab("beta", gamma, pm.Normal.dist(0.0, SLAB * np.sqrt(150 / n_rows)))
-        pm.Normal("y", pm.math.dot(x, beta), NOISE, observed=y)
+        pm.Normal("y", pm.math.dot(x, beta), 1.0, observed=y)
     return model, x, y
+
+
+def all_models(x, y, spread, rate):
+    """Every subset of the columns, its weight, and the mean and precision of its coefficients.
+
+    The noise is of variance one, and weights are the evidence by the prior.
+    """
+    n = x.shape[1]
+    subsets = np.array(list(product([False, True], repeat=n)))
+    log_weights, parts = [], []
+    for subset in subsets:
+        k, inside = subset.sum(), x[:, subset]
+        precision = inside.T @ inside + np.eye(k) / spread**2
+        mean = np.linalg.solve(precision, inside.T @ y)
+        log_evidence = 0.5 * (mean @ precision @ mean - np.linalg.slogdet(precision)[1])
+        log_evidence -= k * np.log(spread)
+        log_weights.append(log_evidence + stats.poisson(rate).logpmf(k) - np.log(comb(n, k)))
+        parts.append((mean, precision))
+    return subsets, softmax(log_weights), parts
 
 
 def enumerated(x, y):
     """Inclusion probabilities and mean coefficients, from the evidence of all 256 models."""
-    n_rows, n = x.shape
-    spread = SLAB * np.sqrt(150 / n_rows)
-    subsets = np.array(list(product([False, True], repeat=n)))
-    log_weights, means = np.empty(len(subsets)), np.zeros(subsets.shape)
-    for i, subset in enumerate(subsets):
-        k, inside = subset.sum(), x[:, subset]
-        precision = inside.T @ inside / NOISE**2 + np.eye(k) / spread**2
-        means[i, subset] = np.linalg.solve(precision, inside.T @ y / NOISE**2)
-        log_evidence = 0.5 * means[i, subset] @ precision @ means[i, subset]
-        log_evidence -= 0.5 * np.linalg.slogdet(precision)[1] + k * np.log(spread)
-        log_weights[i] = log_evidence + stats.poisson(RATE).logpmf(k) - np.log(comb(n, k))
-    weights = np.exp(log_weights - log_weights.max())
-    weights /= weights.sum()
+    subsets, weights, parts = all_models(x, y, SLAB * np.sqrt(150 / len(x)), RATE)
+    means = np.zeros(subsets.shape)
+    means[subsets] = np.concatenate([mean for mean, _ in parts])
     return weights @ subsets, weights @ means
 
 
-def mean_and_error(values, n_batches=50):
-    """Mean over chains and draws, and its standard error from the means of batches.
-
-    `values` has shape (chains, draws, ...).
-    """
-    chains, draws, *rest = values.shape
-    batches = values.reshape(chains * n_batches, draws // n_batches, *rest).mean(axis=1)
-    return batches.mean(axis=0), batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
+def over_chains(values):
+    """Mean over chains and draws, shape (chains, draws, ...), and its standard error."""
+    return mean_and_error(np.concatenate(values), 50 * len(values))

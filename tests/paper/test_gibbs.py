@@ -10,12 +10,12 @@ from pymc_austerity import AusterityGibbs
 from tests.paper.fields import (
     CONFIGURATIONS,
     N_ENTRIES,
-    batch_error,
-    chain_of,
     plain_gibbs,
     probabilities,
     triples_field,
 )
+from tests.references import mean_and_error
+from tests.running import chain_of
 
 FIELD = triples_field()
 
@@ -40,10 +40,10 @@ def test_marginals_of_an_enumerated_field(epsilon, bias, scan):
             likelihood=["factors"], epsilon=epsilon, batch_size=9, scan=scan, rng=4
         )
     draws, statistics = chain_of(step, model.initial_point(), 10_000)
-    found = moments_of(draws)
-    tolerance = 4.5 * batch_error(found) + bias
+    found, error = mean_and_error(moments_of(draws), 50)
+    tolerance = 4.5 * error + bias
     assert tolerance.max() < 0.06
-    assert (np.abs(found.mean(axis=0) - TRUTH) < tolerance).all()
+    assert (np.abs(found - TRUTH) < tolerance).all()
     share = np.mean([s["data_fraction"] for s in statistics])
     assert share == 1.0 if epsilon == 0 else share < 0.9
 
@@ -82,5 +82,5 @@ def test_what_is_impossible_is_never_moved_to():
     assert (draws[:, :-1] * draws[:, 1:] == 0).all()
     allowed = [c for c in product([0, 1], repeat=6) if not any(a * b for a, b in pairwise(c))]
     for chosen in allowed:
-        here = (draws == chosen).all(axis=1)[:, None].astype(float)
-        assert abs(here.mean() - 1 / len(allowed)) < 4.5 * batch_error(here)[0]
+        share, error = mean_and_error((draws == chosen).all(axis=1), 50)
+        assert abs(share - 1 / len(allowed)) < 4.5 * error

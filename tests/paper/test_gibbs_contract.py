@@ -25,9 +25,10 @@ from pymc_austerity.paper.gibbs_sweep import (
 )
 from pymc_austerity.sequential import Decision
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
-from tests.paper.fields import chain_of, pairs_grid, regression, triples_field
+from tests import running
+from tests.paper.fields import pairs_grid, regression, triples_field
 from tests.references import sequential_t_test
-from tests.running import draws_of
+from tests.running import chain_of, draws_of, refused_in_a_sentence
 from tests.running import sample as quiet_run
 
 FAST = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
@@ -42,8 +43,7 @@ def field():
 
 @pytest.fixture(scope="module")
 def built(field):
-    with field:
-        return AusterityGibbs(batch_size=20, audit=0.3, **NAMED)
+    return running.built(field, AusterityGibbs, batch_size=20, audit=0.3, **NAMED)
 
 
 def sample(step, model, **settings):
@@ -68,8 +68,8 @@ def draws(idata, name="x"):
     ids=["some", "relative", "all"],
 )
 def test_compiled_sweeps_decide_as_the_reference_does(model, settings):
-    with model:
-        step = AusterityGibbs(epsilon=0.1, batch_size=13, audit=0.5, rng=1, **settings)
+    own = {"epsilon": 0.1, "batch_size": 13, "audit": 0.5, "rng": 1}
+    step = running.built(model, AusterityGibbs, **own, **settings)
     assert isinstance(step.sweep, CompiledSweep)
     reference = ReferenceSweep(step.factors, step.rule, step.batch_size)
     rng = np.random.default_rng(2)
@@ -120,8 +120,8 @@ def test_pickles_are_small_and_go_on_where_the_original_was(field, built):
     assert of_first == of_second
     table = 8 * 8 * 1_140
     assert built.factors.tables[0].n_bytes == table
-    with triples_field(n_entries=40):
-        other = AusterityGibbs(batch_size=20, **NAMED, **FAST)
+    wide = triples_field(n_entries=40)
+    other = running.built(wide, AusterityGibbs, batch_size=20, **NAMED, **FAST)
     assert other.factors.tables[0].n_bytes > 8 * table
     assert abs(len(pickle.dumps(other)) - len(pickled)) < table
 
@@ -188,8 +188,8 @@ def test_statistics_of_a_run(field, built):
 
 def test_audits_find_as_many_errors_as_there_are(field):
     """Every decision checked: as often wrong as a sweep of exact updates says."""
-    with field:
-        step = AusterityGibbs(epsilon=0.2, batch_size=20, audit=1.0, **NAMED)
+    settings = {"epsilon": 0.2, "batch_size": 20, "audit": 1.0}
+    step = running.built(field, AusterityGibbs, **settings, **NAMED)
     rng = np.random.default_rng(1)
     exact = ReferenceSweep(step.factors, step.rule, 171)
     wrong = told = 0
@@ -208,13 +208,8 @@ def test_audits_find_as_many_errors_as_there_are(field):
 
 
 def refused(error, *words, model, **arguments):
-    with model, pytest.raises(error) as caught:
+    with model, refused_in_a_sentence(error, *words):
         AusterityGibbs(**(NAMED | FAST | arguments))
-    message = str(caught.value)
-    for word in words:
-        assert word in message
-    assert "\n" not in message.strip()
-    assert message.rstrip().endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -251,8 +246,7 @@ def test_factors_that_read_other_variables():
         x, z = pm.Bernoulli("x", 0.5, shape=3), pm.Bernoulli("z", 0.5, shape=4)
         pm.Potential("factors", x[np.array([0, 1, 2, 1])] * pt.constant([1.0, 2.0, 3.0, 4.0]))
     refused(SettingError, "no factor of 'factors' reads 'z'", "likelihood=", model=model, vars=[z])
-    with model:
-        both = AusterityGibbs(**NAMED, **FAST)
+    both = running.built(model, AusterityGibbs, **NAMED, **FAST)
     np.testing.assert_array_equal(both.factors.sizes, [1, 2, 1, 0, 0, 0, 0])
     found, _ = chain_of(both, model.initial_point(), 100)
     assert 0.3 < found[:, 3:].mean() < 0.7  # entries without factors follow their prior

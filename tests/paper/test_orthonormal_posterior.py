@@ -4,20 +4,16 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy import stats
+from scipy.special import softmax
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.paper import StiefelProposal, UniformStiefel
-from tests.paper.special_models import matrices_of_the_plane, mean_and_error, rotated_rows
-from tests.running import QUIET
+from tests.paper.special_models import matrices_of_the_plane, over_chains, rotated_rows
+from tests.running import built, sample
 
 
 def sampled(model, draws, **settings):
-    with model:
-        step = AusterityMH(proposal=StiefelProposal(), control_variates=None, **settings)
-        idata = pm.sample(
-            step=step, draws=draws, tune=1_000, chains=2, cores=1, random_seed=1, **QUIET
-        )
-    W = idata.posterior["W"].values
+    step = built(model, proposal=StiefelProposal(), control_variates=None, **settings)
+    W = sample(step, model, draws=draws, tune=1_000, random_seed=1).posterior["W"].values
     gram = np.swapaxes(W, -1, -2) @ W
     assert np.abs(gram - np.eye(W.shape[-1])).max() < 1e-12
     return W
@@ -29,15 +25,14 @@ def test_posterior_of_a_rotation_of_the_plane(p):
     """Mean matrix and share of the determinants, by quadrature over the angle."""
     model, log_likelihoods = rotated_rows(n_rows=40, p=p, noise=4.0)
     matrices = matrices_of_the_plane(p)
-    weights = np.exp(log_likelihoods(matrices) - log_likelihoods(matrices).max())
-    weights /= weights.sum()
+    weights = softmax(log_likelihoods(matrices))
     W = sampled(model, 8_000, epsilon=0.0)
-    found, error = mean_and_error(W)
+    found, error = over_chains(W)
     expected = np.tensordot(weights, matrices, 1)
     assert (error < 0.05).all()
     assert (np.abs(found - expected) < 4 * error).all()
     if p == 2:
-        share, error = mean_and_error(np.linalg.det(W) > 0)
+        share, error = over_chains(np.linalg.det(W) > 0)
         assert 0.2 < share < 0.8
         assert abs(share - weights[:1_000].sum()) < 4 * error
 
@@ -55,7 +50,7 @@ def test_without_information_the_chain_is_uniform():
         (lambda w: np.trace(w, axis1=2, axis2=3) ** 2, 1.0),
         (lambda w: np.linalg.det(w) > 0, 0.5),
     ]:
-        found, error = mean_and_error(function(W))
+        found, error = over_chains(function(W))
         assert (np.abs(found - expected) < 4 * error).all()
     for i, j in [(0, 0), (1, 2)]:
         thinned = W[:, ::40, i, j].ravel() ** 2

@@ -5,6 +5,7 @@ from scipy import stats
 from pymc_austerity.paper import ReversibleJumpProposal
 from pymc_austerity.paper.selection import Births
 from pymc_austerity.proposals import Block, Layout, Outcome
+from tests.references import mean_and_error
 
 N = 3
 
@@ -121,14 +122,14 @@ def test_without_data_the_prior_is_sampled(rng):
     draws = np.array(draws)
     k = draws[:, state.inclusion].sum(axis=1)
     for size, share in enumerate([0.1, 0.2, 0.3, 0.4]):
-        batches = (k == size).reshape(60, -1).mean(axis=1)
-        assert abs(batches.mean() - share) < 4 * batches.std(ddof=1) / np.sqrt(60)
+        mean, error = mean_and_error(k == size)
+        assert abs(mean - share) < 4 * error
     inside = draws[:, state.inclusion] == 1
     values = np.where(inside, draws[:, state.coefficients], np.nan)
     for below in slab.ppf([0.1, 0.5, 0.9]):
         hits = np.where(inside, (values < below) - slab.cdf(below), 0.0).sum(axis=1)
-        batches = hits.reshape(60, -1).mean(axis=1)
-        assert abs(batches.mean()) < 4 * batches.std(ddof=1) / np.sqrt(60)
+        mean, error = mean_and_error(hits)
+        assert abs(mean) < 4 * error
 
 
 def test_births_follow_their_density(rng):

@@ -4,7 +4,8 @@ from scipy import stats
 
 from pymc_austerity.errors import SettingError
 from pymc_austerity.paper import StiefelProposal
-from pymc_austerity.proposals import Block, Layout, Outcome
+from pymc_austerity.proposals import Block, Layout
+from tests.proposals.test_random_walk import chain_on_a_density
 
 
 def layout_of(*shapes):
@@ -95,39 +96,16 @@ def test_square_matrices_are_reflected_in_a_share_of_the_moves(rng):
     assert stats.chisquare(np.bincount(columns, minlength=3)).pvalue > 1e-4
 
 
-def chain_on_a_density(walk, log_density, shape, n_steps, rng):
-    """Metropolis with exact decisions; returns the last state and the acceptance rate after."""
-    layout = layout_of(shape)
-    state, point = walk.init(layout), np.eye(*shape).ravel()
-
-    def step(state, point):
-        proposed, _, state = walk.propose(state, point, rng)
-        accepted = np.log(rng.random()) < log_density(proposed) - log_density(point)
-        return state, proposed if accepted else point, accepted
-
-    for _ in range(n_steps):
-        state, following, accepted = step(state, point)
-        state = walk.tune(state, Outcome(point, following, accepted, 1))
-        point = following
-    state = walk.freeze(state)
-    rotations = []
-    for _ in range(3_000):
-        state, point, accepted = step(state, point)
-        if not state.reflected:
-            rotations.append(accepted)
-    return state, np.mean(rotations)
-
-
 @pytest.mark.parametrize("concentration", [3.0, 3e5])
 def test_finds_the_usual_acceptance(concentration, rng):
     """Three dimensions: 0.337. The reflections, all rejected here, do not count."""
     target = uniform(3, 3, np.random.default_rng(1))
     target *= np.sign(np.linalg.det(target))
     walk = StiefelProposal()
-    state, acceptance = chain_on_a_density(
-        walk, lambda q: concentration * q @ target.ravel(), (3, 3), 2_000, rng
-    )
-    assert abs(acceptance - 0.337) < 0.08
+    about = (lambda q: concentration * q @ target.ravel()), np.eye(3).ravel(), 2_000, rng
+    state, after = chain_on_a_density(walk, walk.init(layout_of((3, 3))), *about)
+    rotations = [accepted for each, accepted in after if not each.reflected]
+    assert abs(np.mean(rotations) - 0.337) < 0.08
     assert walk.current_scaling(state) == state.search.scale
 
 

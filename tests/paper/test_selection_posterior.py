@@ -4,19 +4,15 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.paper import ReversibleJumpProposal, SpikeAndSlab
-from tests.paper.special_models import enumerated, mean_and_error, regression
-from tests.running import QUIET
+from tests.paper.special_models import enumerated, over_chains, regression
+from tests.running import built, sample
 
 
 def sampled(model, draws, **settings):
     proposal = ReversibleJumpProposal("beta", "gamma")
-    with model:
-        step = AusterityMH(proposal=proposal, control_variates=None, **settings)
-        posterior = pm.sample(
-            step=step, draws=draws, tune=2_000, chains=2, cores=1, random_seed=1, **QUIET
-        ).posterior
+    step = built(model, proposal=proposal, control_variates=None, **settings)
+    posterior = sample(step, model, draws=draws, tune=2_000, random_seed=1).posterior
     gamma, beta = posterior["gamma"].values, posterior["beta"].values
     assert gamma.dtype == np.int64
     np.testing.assert_array_equal(beta != 0.0, gamma == 1)
@@ -24,7 +20,7 @@ def sampled(model, draws, **settings):
 
 
 def assert_close(found, expected, *, more=0.0):
-    mean, error = mean_and_error(found)
+    mean, error = over_chains(found)
     assert (error < 0.04).all()
     assert (np.abs(mean - expected) <= 4 * error + more).all()
 

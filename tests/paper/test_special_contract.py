@@ -10,6 +10,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.paper import ReversibleJumpProposal, StiefelProposal
 from pymc_austerity.proposals import UserProposal
 from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
+from tests import running
 from tests.paper.special_models import regression, rotated_rows
 from tests.running import sample, walk
 
@@ -25,8 +26,7 @@ def selected():
 @pytest.fixture(scope="module", params=[turned, selected], ids=["stiefel", "reversible-jump"])
 def built(request):
     model, proposal = request.param()
-    with model:
-        return model, AusterityMH(proposal=proposal, control_variates=None, batch_size=200)
+    return model, running.built(model, proposal=proposal, control_variates=None, batch_size=200)
 
 
 @pytest.mark.few("reversible-jump")

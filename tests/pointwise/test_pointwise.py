@@ -1,6 +1,7 @@
 """Log-likelihoods and replications of rows, against PyMC's own."""
 
 import warnings
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -105,6 +106,10 @@ def run(model):
     return draws(model)
 
 
+log_likelihood = partial(compute_log_likelihood, extend_inferencedata=False, progressbar=False)
+predictive = partial(sample_posterior_predictive, extend_inferencedata=False, progressbar=False)
+
+
 def by_pymc(model, run):
     with model:
         return pm.compute_log_likelihood(run, extend_inferencedata=False, progressbar=False)
@@ -120,7 +125,7 @@ def names(model):
 
 
 def test_log_likelihoods_are_those_of_pymc(model, run, expected):
-    found = compute_log_likelihood(run, model=model, extend_inferencedata=False)
+    found = log_likelihood(run, model=model)
     assert list(found) == names(model)
     for name in names(model):
         assert found[name].dims == expected[name].dims
@@ -131,7 +136,7 @@ def test_log_likelihoods_are_those_of_pymc(model, run, expected):
 @pytest.mark.few("normal")
 @pytest.mark.parametrize("name", ["normal", "counts"])
 def test_parts_are_computed_by_themselves(model, run, expected, name):
-    found = compute_log_likelihood(run, model=model, extend_inferencedata=False)[name]
+    found = log_likelihood(run, model=model)[name]
     dims = expected[name].dims
     for key in [
         {dims[2]: [7, 3, 3]},
@@ -154,7 +159,7 @@ def test_no_more_is_computed_than_is_asked_for(model, run, monkeypatch):
             asked.append((len(where), len(samples))) or evaluated(self, where, samples)
         ),
     )
-    found = compute_log_likelihood(run, model=model, extend_inferencedata=False)
+    found = log_likelihood(run, model=model)
     assert not asked
     found["normal"].isel(person=[3, 5], draw=[0]).load()
     assert asked == [(2, 2)]
@@ -162,9 +167,7 @@ def test_no_more_is_computed_than_is_asked_for(model, run, monkeypatch):
 
 def test_rows_are_chosen_by_their_numbers(model, run, expected):
     rows = [5, 299, 0]
-    found = compute_log_likelihood(
-        run, model=model, var_names=["normal"], rows=rows, extend_inferencedata=False
-    )
+    found = log_likelihood(run, model=model, var_names=["normal"], rows=rows)
     np.testing.assert_array_equal(found["person"], ["p5", "p299", "p0"])
     np.testing.assert_allclose(found["normal"], expected["normal"].isel(person=rows), atol=1e-9)
 
@@ -172,9 +175,7 @@ def test_rows_are_chosen_by_their_numbers(model, run, expected):
 def test_a_store_has_what_memory_has(model, run, expected, tmp_path, monkeypatch):
     pytest.importorskip("zarr")
     monkeypatch.setattr("pymc_austerity.pointwise.request._NUMBERS", 800)  # 100 rows at a time
-    found = compute_log_likelihood(
-        run, model=model, store=tmp_path / "run.zarr", extend_inferencedata=False, progressbar=False
-    )
+    found = log_likelihood(run, model=model, store=tmp_path / "run.zarr")
     for name in names(model):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, atol=1e-7)
         assert found[name].dims == expected[name].dims
@@ -182,10 +183,8 @@ def test_a_store_has_what_memory_has(model, run, expected, tmp_path, monkeypatch
     with pytest.raises(StorageError, match="exists already"):
         compute_log_likelihood(run, model=model, store=tmp_path / "run.zarr")
     kwargs = {"model": model, "var_names": ["normal", "counts"], "random_seed": 4}
-    stored = sample_posterior_predictive(
-        run, store=tmp_path / "new.zarr", extend_inferencedata=False, progressbar=False, **kwargs
-    )
-    kept = sample_posterior_predictive(run, extend_inferencedata=False, progressbar=False, **kwargs)
+    stored = predictive(run, store=tmp_path / "new.zarr", **kwargs)
+    kept = predictive(run, **kwargs)
     xr.testing.assert_equal(stored.load(), kept)
 
 
@@ -210,9 +209,8 @@ def test_replications_have_the_distribution_of_pymcs(request, name):
     once = group(draws(model), "posterior").isel(chain=[1], draw=[2])
     many = wrapped(once.isel(draw=np.zeros(2_000, dtype=int)).assign_coords(draw=range(2_000)))
     rows = [4, 200]
-    found = sample_posterior_predictive(
-        many, model=model, var_names=[name], rows=rows, random_seed=5, extend_inferencedata=False
-    )[name].values[0]
+    found = predictive(many, model=model, var_names=[name], rows=rows, random_seed=5)
+    found = found[name].values[0]
     with model:
         theirs = pm.sample_posterior_predictive(
             many, var_names=[name], random_seed=6, progressbar=False
@@ -225,14 +223,8 @@ def test_replications_have_the_distribution_of_pymcs(request, name):
 
 def test_seeds(model, run):
     def made(seed, **kwargs):
-        return sample_posterior_predictive(
-            run,
-            model=model,
-            var_names=["normal"],
-            random_seed=seed,
-            extend_inferencedata=False,
-            **kwargs,
-        )["normal"].values
+        drawn = predictive(run, model=model, var_names=["normal"], random_seed=seed, **kwargs)
+        return drawn["normal"].values
 
     np.testing.assert_array_equal(made(1), made(1))
     assert (made(1) != made(2)).all()
@@ -244,12 +236,9 @@ def test_rows_along_another_axis():
         a = pm.Normal("a", shape=(2, 1))
         pm.Normal("y", a, 1.0, observed=RNG.normal(size=(2, 50)))
     run = draws(model)
-    with model:
-        expected = pm.compute_log_likelihood(run, extend_inferencedata=False, progressbar=False)
-    found = compute_log_likelihood(
-        run, model=model, axis=1, rows=[7, 40], extend_inferencedata=False
-    )["y"]
-    np.testing.assert_allclose(found, expected["y"].isel(y_dim_1=[7, 40]), atol=1e-9)
+    found = log_likelihood(run, model=model, axis=1, rows=[7, 40])["y"]
+    expected = by_pymc(model, run)["y"].isel(y_dim_1=[7, 40])
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_minibatches_are_undone():
@@ -257,10 +246,8 @@ def test_minibatches_are_undone():
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("a") * x, 1.0, observed=y, total_size=N)
     run = wrapped(xr.Dataset({"a": (("chain", "draw"), [[0.5, 2.0]])}))
-    found = compute_log_likelihood(run, model=model, extend_inferencedata=False)
-    assert found["y"].shape == (1, 2, N)
-    settings = {"random_seed": 1, "extend_inferencedata": False, "progressbar": False}
-    drawn = sample_posterior_predictive(run, model=model, **settings)["y"].values[0]
+    assert log_likelihood(run, model=model)["y"].shape == (1, 2, N)
+    drawn = predictive(run, model=model, random_seed=1)["y"].values[0]
     noise = drawn - np.outer([0.5, 2.0], X[:, 0])
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
 
@@ -305,17 +292,15 @@ def test_rows_may_be_elsewhere(elsewhere, monkeypatch):
     monkeypatch.setattr("pymc_austerity.pointwise.request._NUMBERS", 800)
     whole, example, data = elsewhere
     run = draws(whole)
-    kwargs = {"extend_inferencedata": False}
-    expected = compute_log_likelihood(run, model=whole, **kwargs)["y"]
-    found = compute_log_likelihood(run, model=example, data=data, **kwargs)["y"]
+    expected = log_likelihood(run, model=whole)["y"]
+    found = log_likelihood(run, model=example, data=data)["y"]
     assert found.shape == (2, 4, N)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     some = {"y_dim_0": [250, 3, 3], "draw": 1}
     np.testing.assert_allclose(found.isel(some), expected.isel(some), rtol=1e-6)
-    kwargs |= {"random_seed": 3, "progressbar": False}
     for rows in (None, [7, 290]):
-        expected = sample_posterior_predictive(run, model=whole, rows=rows, **kwargs)
-        found = sample_posterior_predictive(run, model=example, data=data, rows=rows, **kwargs)
+        expected = predictive(run, model=whole, rows=rows, random_seed=3)
+        found = predictive(run, model=example, data=data, rows=rows, random_seed=3)
         xr.testing.assert_equal(found, expected)
 
 
@@ -324,10 +309,10 @@ def test_rows_of_the_model_after_a_run_elsewhere_are_warned_of(elsewhere):
     run = draws(example)
     run = wrapped(group(run, "posterior"), {"data": "x, y", "n_rows": N})
     with pytest.warns(AusterityWarning, match=r"read 300 rows of data= \(x, y\), .* holds 5, "):
-        compute_log_likelihood(run, model=example, extend_inferencedata=False)
+        log_likelihood(run, model=example)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compute_log_likelihood(run, model=example, data=data, extend_inferencedata=False)
+        log_likelihood(run, model=example, data=data)
 
 
 @pytest.mark.skipif(HAS_SUBSAMPLING, reason="only where it is missing")

@@ -8,6 +8,7 @@ import pytest
 from pymc_austerity import SettingError, SurrogateHamiltonianProposal
 from pymc_austerity.proposals import DualAveraging, Layout, Outcome, hamiltonian
 from tests.proposals.surrogates import skewed
+from tests.references import moments_of
 
 LAYOUT = Layout.continuous(2)
 
@@ -91,9 +92,7 @@ def test_draws_have_the_moments_of_the_surrogate(rng):
     points, state = chain(proposal, state, 6_000, rng)
     grid = np.linspace(-6.0, 6.0, 4_001)
     for i, curvature in enumerate((0.0, 2.0)):
-        weights = np.exp(3.0 * grid - np.exp(grid) - 0.5 * curvature * grid**2)
-        mean = (weights @ grid) / weights.sum()
-        sd = math.sqrt((weights @ (grid - mean) ** 2) / weights.sum())
+        mean, sd = moments_of(3.0 * grid - np.exp(grid) - 0.5 * curvature * grid**2, grid)
         assert abs(points[:, i].mean() - mean) < 5.0 * sd / math.sqrt(1_500)
         assert points[:, i].std() == pytest.approx(sd, rel=0.1)
 

@@ -42,29 +42,32 @@ def test_points_keep_their_type(rng):
         assert new.dtype == dtype
 
 
-def chain_on_a_normal(walk, covariance, start, n_steps, rng):
-    """Metropolis with exact decisions; returns the last state and the acceptance rate after."""
-    precision = np.linalg.inv(covariance)
-    layout = Layout.continuous(len(start))
-    state, point = walk.init(layout), np.array(start, dtype=float)
+def chain_on_a_density(walk, state, log_density, point, n_steps, rng):
+    """Metropolis with exact decisions: the last state, and after tuning states and acceptances."""
 
-    def decide(proposed):
-        change = point @ precision @ point - proposed @ precision @ proposed
-        return np.log(rng.random()) < 0.5 * change
+    def step(state, point):
+        proposed, _, state = walk.propose(state, point, rng)
+        accepted = np.log(rng.random()) < log_density(proposed) - log_density(point)
+        return state, proposed if accepted else point, accepted
 
     for _ in range(n_steps):
-        proposed, _, state = walk.propose(state, point, rng)
-        accepted = decide(proposed)
-        previous, point = point, proposed if accepted else point
-        state = walk.tune(state, Outcome(previous, point, accepted, 1))
-    state = walk.freeze(state)
-    n_accepted = 0
+        state, following, accepted = step(state, point)
+        state = walk.tune(state, Outcome(point, following, accepted, 1))
+        point = following
+    state, after = walk.freeze(state), []
     for _ in range(3_000):
-        proposed, _, state = walk.propose(state, point, rng)
-        accepted = decide(proposed)
-        point = proposed if accepted else point
-        n_accepted += accepted
-    return state, n_accepted / 3_000
+        state, point, accepted = step(state, point)
+        after.append((state, accepted))
+    return state, after
+
+
+def chain_on_a_normal(walk, covariance, start, n_steps, rng):
+    """The last state and the acceptance rate."""
+    precision, point = np.linalg.inv(covariance), np.array(start, dtype=float)
+    state = walk.init(Layout.continuous(len(start)))
+    about = (lambda x: -0.5 * x @ precision @ x), point, n_steps, rng
+    state, after = chain_on_a_density(walk, state, *about)
+    return state, np.mean([accepted for _, accepted in after])
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal"])

@@ -26,14 +26,6 @@ def order(rng):
     return rng.permutation(1_000)
 
 
-@pytest.fixture(autouse=True)
-def temporary_folder(tmp_path, monkeypatch):
-    multiprocessing.util.get_temp_dir()  # used until this process ends, when the test's is gone
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    return tmp_path
-
-
 def test_rows_are_stored_in_the_given_order(arrays, order):
     rows = SharedRows(arrays, order)
     assert rows.n_rows == 1_000

@@ -19,13 +19,6 @@ from pymc_austerity.errors import StorageError
 from pymc_austerity.rows import store_by_label, stored
 
 
-@pytest.fixture(autouse=True)
-def temporary_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    return tmp_path
-
-
 def in_blocks(labels, arrays, length=500):
     for start in range(0, labels.size, length):
         rows = slice(start, start + length)

@@ -21,8 +21,8 @@ from tests.streams import survey_of
 N_ROWS = 10**6
 
 
-def evidence_of_mean(difference, standard_error=1.0, n_seen=20):
-    return Evidence(difference, standard_error, n_seen - 1, n_seen, 10_000, 1)
+def evidence_of_mean(difference, standard_error=1.0, n_seen=20, n_rows=10_000):
+    return Evidence(difference, standard_error, n_seen - 1, n_seen, n_rows, 1)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.05, 0.2, 0.49])
@@ -50,7 +50,7 @@ def test_epsilon_one_half_stops_at_once():
 
 
 def evidence(distance, standard_error, n_seen=500_000):
-    return Evidence(distance, standard_error, n_seen - 1, n_seen, N_ROWS, 1)
+    return evidence_of_mean(distance, standard_error, n_seen, N_ROWS)
 
 
 @pytest.mark.parametrize("s", [0.2, 1.0, 3.0, 8.0])
@@ -126,10 +126,6 @@ def test_a_loose_test_is_not_tightened():
     assert {schedule(draw) for draw in range(1_000)} == {0.3}
 
 
-def evidence_of_statistic(statistic, n_seen, n_rows=10_000):
-    return Evidence(3.0 * statistic, 3.0, n_seen - 1, n_seen, n_rows, 1)
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.25, 0.7])
 @pytest.mark.parametrize("n_seen", [100, 4_000, 9_999])
 def test_stops_where_the_normal_boundary_of_the_design_lies(alpha, n_seen):
@@ -137,16 +133,16 @@ def test_stops_where_the_normal_boundary_of_the_design_lies(alpha, n_seen):
     bound = float(Boundary(0.3, alpha).at(Looks([share, 1.0]))[0])
     quantile = stats.t.isf(stats.norm.sf(bound), n_seen - 1)
     rule = StudentTTest(0.3, alpha=alpha)
-    for sign in (-1, 1):
-        assert rule.stops(evidence_of_statistic(sign * quantile * (1 + 1e-6), n_seen))
-        assert not rule.stops(evidence_of_statistic(sign * quantile * (1 - 1e-6), n_seen))
+    for edge in (-3.0 * quantile, 3.0 * quantile):
+        assert rule.stops(evidence_of_mean(edge * (1 + 1e-6), 3.0, n_seen))
+        assert not rule.stops(evidence_of_mean(edge * (1 - 1e-6), 3.0, n_seen))
 
 
 def test_a_level_below_the_smallest_number_never_stops():
-    assert not StudentTTest(0.01, alpha=0.0).stops(evidence_of_statistic(1e6, 10))
+    assert not StudentTTest(0.01, alpha=0.0).stops(evidence_of_mean(1e6, n_seen=10))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.25])
+@pytest.mark.parametrize("alpha", [0.0, 0.25, 0.5])
 def test_errs_as_often_as_designed(alpha, rng):
     n_rows, mu_std, n_repeats = 1_000, 0.3, 2_000
     differences = rng.normal(size=n_rows)

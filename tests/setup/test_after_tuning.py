@@ -1,7 +1,6 @@
 """The test is tried where the chain is when tuning ends, on rows that are made up."""
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,35 +13,13 @@ from pymc_austerity.rows import ArrayRows, FreshRows, StratifiedWindows, Windows
 from pymc_austerity.setup.after_tuning import look_again
 from pymc_austerity.setup.embedding import Question
 from pymc_austerity.strata import Strata
+from tests.deciding.made_up import MadeUp, differences
 
 N_ROWS, BATCH = 20_000, 500
 
 
-def row_function(proposed, current, rows):
-    return (proposed - current) * rows
-
-
-@dataclass
-class MadeUp:
-    """Rows whose sum has a standard error of two nats at the first look."""
-
-    rows: np.ndarray
-    sampling: object
-    row_function = staticmethod(row_function)
-    n_kept = 0
-
-    @property
-    def source(self):
-        return ArrayRows([self.rows])
-
-    def row_free_part(self, proposed, current):
-        return 0.0
-
-    def expansion(self, proposed, current):
-        return 0.0
-
-
 def normal(rng):
+    """A sum has a standard error of two nats at the first look."""
     return rng.normal(size=N_ROWS) / np.sqrt(N_ROWS) / 3.0
 
 
@@ -54,7 +31,7 @@ def rare(rng):
 
 
 def target_of(rows, draw=Windows):
-    sampling = UniformSampling(row_function, draw(ArrayRows([rows])), N_ROWS, BATCH)
+    sampling = UniformSampling(differences, draw(ArrayRows([rows])), N_ROWS, BATCH)
     return MadeUp(rows, sampling)
 
 
@@ -127,7 +104,7 @@ def outlying(rng):
 def in_strata(rows, sizes, first):
     strata = Strata(np.array(sizes), np.full(len(sizes), first))
     windows = StratifiedWindows(ArrayRows([rows]), strata)
-    return MadeUp(rows, StratifiedSampling(row_function, windows, np.full(len(sizes), 0.01)))
+    return MadeUp(rows, StratifiedSampling(differences, windows, np.full(len(sizes), 0.01)))
 
 
 @pytest.mark.parametrize(

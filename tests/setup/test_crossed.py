@@ -4,9 +4,10 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.special import softmax
 
 from pymc_austerity import GroupedMH
-from tests.running import draws_of, sample
+from tests.running import built, draws_of, sample
 
 N, USERS, ITEMS = 4_000, 320, 305
 RNG = np.random.default_rng(5)
@@ -49,8 +50,7 @@ def exact_moments():
         given = read @ mean, np.diag(read @ covariance @ read.T)
         found.append((log_density, np.append(spread, given[0]), np.append(0.0, given[1])))
     log_density, means, variances = (np.array(each) for each in zip(*found, strict=True))
-    weights = np.exp(log_density - log_density.max())
-    weights /= weights.sum()
+    weights = softmax(log_density)
     assert max(weights[0], weights[-1]) < 1e-6
     mean = weights @ means
     return mean, weights @ (variances + (means - mean) ** 2)
@@ -59,8 +59,7 @@ def exact_moments():
 @pytest.mark.exhaustive
 def test_two_large_factors_follow_their_posterior():
     its = ratings()
-    with its:
-        step = GroupedMH()
+    step = built(its, GroupedMH)
     sweep = step.target.sweep
     assert sweep.joint.entries.size == 2 + ITEMS
     assert len(sweep.exchange.directions) == 2

@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 from pymc_austerity import GroupedMH
 from pymc_austerity.levels.joint import move_jointly
 from pymc_austerity.setup.levels import directions
+from tests.running import built
 
 N, USERS, ITEMS, TAGS = 3_000, 70, 60, 40
 RNG = np.random.default_rng(11)
@@ -20,24 +21,16 @@ def three_factors():
     user, item = (cluster + 5 * RNG.integers(size // 5, size=N) for size in (USERS, ITEMS))
     tag, x = RNG.integers(TAGS, size=N), RNG.normal(size=N)
     with pm.Model() as model:
-        effects = [
-            pm.Normal(name, 0.0, scale, shape=size)
-            for name, scale, size in (
-                ("user", 1.0, USERS),
-                ("item", 2.0, ITEMS),
-                ("tag", 0.1, TAGS),
-            )
-        ]
+        users, items = pm.Normal("user", shape=USERS), pm.Normal("item", 0.0, 2.0, shape=ITEMS)
         mu = pm.Normal("mu", 0.0, 3.0) + pm.Normal("slope", shape=1)[0] * x
-        mu = mu + effects[0][user] + effects[1][item] + effects[2][tag]
+        mu = mu + users[user] + items[item] + pm.Normal("tag", 0.0, 0.1, shape=TAGS)[tag]
         pm.Normal("y", mu, 1.5, observed=RNG.normal(size=N))
     return model
 
 
 @pytest.fixture(scope="module")
 def sweep():
-    with three_factors():
-        return GroupedMH().target.sweep
+    return built(three_factors(), GroupedMH).target.sweep
 
 
 def test_moves_along_the_directions_are_always_accepted_if_the_posterior_is_normal(sweep):

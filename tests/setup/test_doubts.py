@@ -1,25 +1,21 @@
 """What was written for a model and gives other numbers is left to PyTensor, and a run says so."""
 
-import pymc as pm
+import numpy as np
 import pytest
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.model import Kernel
 from pymc_austerity.setup import problem, row_free
+from tests.running import built, sample
+from tests.step_methods.models import logistic
 
 
 @pytest.fixture
-def model(rng):
-    x = rng.normal(size=(800, 2))
-    with pm.Model() as model:
-        eta = x @ pm.Normal("b", shape=2)
-        pm.Bernoulli("y", logit_p=eta, observed=rng.random(800) < 0.5)
-    return model
+def model():
+    return logistic(800, np.zeros(2), seed=1)
 
 
 def step_for(model):
-    with model:
-        return AusterityMH(compile_kwargs={"mode": "FAST_COMPILE"}, rng=1)
+    return built(model, compile_kwargs={"mode": "FAST_COMPILE"}, rng=1)
 
 
 def test_nothing_is_in_doubt_by_default(model):
@@ -52,5 +48,4 @@ def test_the_row_free_part(model, monkeypatch):
     monkeypatch.setattr(row_free, "row_free_difference_agrees", lambda *_, **__: False)
     step = step_for(model)
     assert "in place of the function written for the terms" in step.explain()
-    with model:
-        pm.sample(20, tune=20, chains=1, step=step, progressbar=False, random_seed=1)
+    sample(step, model, draws=20, tune=20, chains=1, compute_convergence_checks=True, quiet=False)

@@ -5,20 +5,10 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.model.bounds import constants
-from tests.step_methods.models import normal_regression
-
-
-def logistic(n_rows, n_columns, scale=1.0):
-    rng = np.random.default_rng(1)
-    x = scale * rng.normal(size=(n_rows, n_columns))
-    y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ np.full(n_columns, 0.2 / scale)))
-    with pm.Model() as model:
-        beta = pm.Normal("beta", 0.0, 1.0, shape=n_columns)
-        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
-    return model
+from tests.running import built
+from tests.step_methods.models import logistic, normal_regression
 
 
 def squares_of_heavy_tails():
@@ -32,14 +22,9 @@ def squares_of_heavy_tails():
     return model
 
 
-def built(model, **settings):
-    with model:
-        return AusterityMH(**settings)
-
-
 @pytest.fixture(scope="module")
 def model():
-    return logistic(20_000, 3)
+    return logistic(20_000, np.full(3, 0.2), seed=1)
 
 
 def test_fewer_rows_than_a_first_look(model):
@@ -93,7 +78,7 @@ def one_by_one(monkeypatch):
 
 
 def test_a_sequential_test_where_it_reads_fewer_rows(one_by_one):
-    step = built(logistic(1_000, 40))
+    step = built(logistic(1_000, np.full(40, 0.2), seed=1))
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "No exact decisions because they are expected to read" in step.explain()
 

@@ -1,12 +1,13 @@
 """Moves that change no predictor: where they are found, and that priors alone decide about them."""
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 from pymc.distributions.transforms import ordered
 
 from pymc_austerity import GroupedMH
-from tests.running import sample
+from tests.running import built, sample
 
 N_GROUPS, N = 40, 4_000
 RNG = np.random.default_rng(1)
@@ -33,11 +34,6 @@ def model(*, intercept=True, slopes=False, crossed=False, ordinal=False):
     return model
 
 
-def built(its):
-    with its:
-        return GroupedMH()
-
-
 @pytest.mark.few("settings2-2", "settings5-1")
 @pytest.mark.parametrize(
     ("settings", "n_directions"),
@@ -51,7 +47,7 @@ def built(its):
     ],
 )
 def test_directions_are_those_that_no_row_notices(settings, n_directions):
-    sweep = built(model(**settings)).target.sweep
+    sweep = built(model(**settings), GroupedMH).target.sweep
     if not n_directions:
         assert sweep.exchange is None
         assert "exchange" not in sweep.blocks
@@ -73,7 +69,7 @@ def test_directions_are_those_that_no_row_notices(settings, n_directions):
 
 def test_priors_alone_decide():
     """Along its direction the posterior is normal, with the mean and the variance of priors."""
-    sweep = built(model()).target.sweep
+    sweep = built(model(), GroupedMH).target.sweep
     its, (direction,) = sweep.posterior, sweep.exchange.directions
     theta, search = its.anchor, sweep.init().exchange
     ahead = np.array([its.row_free_part(theta + t * direction, theta) for t in (-1.0, 1.0)])
@@ -94,7 +90,5 @@ def test_priors_alone_decide():
 @pytest.mark.exhaustive
 def test_an_intercept_beside_levels_mixes():
     its = model()
-    idata = sample(built(its), its, draws=500, tune=300, chains=2)
-    import arviz as az
-
+    idata = sample(built(its, GroupedMH), its, draws=500, tune=300, chains=2)
     assert float(az.ess(idata, var_names=["c"])["c"]) > 250.0

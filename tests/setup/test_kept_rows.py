@@ -1,19 +1,20 @@
 """Influential rows that are known as they are: sums, gradients, decisions and posteriors."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pymc as pm
 import pytest
 from scipy.special import log_expit
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import SurrogateHamiltonianProposal
 from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup import choose, kept_rows, together
 from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.step_methods import draws_ahead, metropolis
-from tests.running import QUIET, sample
+from tests.model.splitting import by_name
+from tests.references import moments_of, slopes_of
+from tests.running import built, sample
 
 N_ROWS, N_RARE = 30_000, 6
 
@@ -40,9 +41,7 @@ def rare_levels():
     return model
 
 
-def step_of(model, **settings):
-    with model:
-        return AusterityMH(control_variates="auto", epsilon=0.05, **settings)
+step_of = partial(built, control_variates="auto", epsilon=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +52,6 @@ def model():
 @pytest.fixture(scope="module")
 def step(model):
     return step_of(model)
-
-
-def log_density(model):
-    function = model.compile_logp()
-    return lambda point: float(function({"a": point[0], "b": point[1:]}))
 
 
 def points_near(step, rng, n=4):
@@ -72,24 +66,19 @@ def test_rows_are_kept_where_the_posterior_is_not_normal(step):
 
 
 def test_known_part_expansion_and_residuals_are_the_posterior(model, step, rng):
-    target, density = step.target, log_density(model)
+    target, density, start = step.target, model.compile_logp(), model.initial_point()
     new, old = points_near(step, rng, 2)
     residuals = sum(target.row_function(new, old, *b).sum() for b in blocks_of(target.source))
     found = target.row_free_part(new, old) + target.expansion(new, old) + residuals
-    order = [v.name for v in model.value_vars]
-    assert order == ["b", "a"] or order == ["a", "b"]
-    swap = (lambda x: np.r_[x[-1], x[:-1]]) if order[0] == "b" else (lambda x: x)
-    expected = density(swap(new)) - density(swap(old))
-    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    after, before = (float(density(by_name(x, model.value_vars, start))) for x in (new, old))
+    np.testing.assert_allclose(found, after - before, rtol=1e-7)
 
 
 def test_gradient_of_the_surrogate_is_that_of_its_value(step, rng):
-    exact, size = step.proposal.surrogate.exact, 1e-5
+    exact = step.proposal.surrogate.exact
     (point,) = points_near(step, rng, 1)
-    _, gradient = exact(point)
-    for i, direction in enumerate(np.eye(point.size)):
-        rise = exact(point + size * direction)[0] - exact(point - size * direction)[0]
-        np.testing.assert_allclose(gradient[i], rise / (2.0 * size), rtol=1e-5, atol=1e-4)
+    slopes = slopes_of(lambda x: exact(x)[0], point)
+    np.testing.assert_allclose(exact(point)[1], slopes, rtol=1e-5, atol=1e-4)
 
 
 def test_a_surrogate_without_expansion_has_all_rows(step, rng):
@@ -100,10 +89,11 @@ def test_a_surrogate_without_expansion_has_all_rows(step, rng):
 
 
 def test_compiled_transitions_are_those_of_python(step, model, monkeypatch):
-    compiled = sample(step, model, draws=200, tune=100, chains=1, random_seed=2, **QUIET)
+    run = {"draws": 200, "tune": 100, "chains": 1}
+    compiled = sample(step, model, **run)
     for module in (draws_ahead, metropolis):
         monkeypatch.setattr(module, "why_python", lambda *_: "of the test")
-    by_python = sample(step_of(model), model, draws=200, tune=100, chains=1, random_seed=2, **QUIET)
+    by_python = sample(step_of(model), model, **run)
     for name in ("a", "b"):
         here, there = compiled.posterior[name], by_python.posterior[name]
         np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-9)
@@ -115,15 +105,11 @@ def moments_by_quadrature(x, intercept, slopes, column):
     """Mean and standard deviation of a coefficient, given what many rows tell."""
     own = x[x[:, column] == 1.0, N_RARE:] @ slopes + intercept
     grid = np.linspace(-35.0, 8.0, 4_000)
-    log_weights = log_expit(-(grid[:, None] + own)).sum(axis=1) - 0.5 * (grid / 5.0) ** 2
-    weights = np.exp(log_weights - log_weights.max())
-    mean = np.average(grid, weights=weights)
-    return mean, np.sqrt(np.average((grid - mean) ** 2, weights=weights))
+    return moments_of(log_expit(-(grid[:, None] + own)).sum(axis=1) - 0.5 * (grid / 5.0) ** 2, grid)
 
 
 def test_skewed_directions_have_the_moments_of_quadrature(model, step):
-    run = {"draws": 5_000, "tune": 500, "chains": 2, "random_seed": 3} | QUIET
-    posterior = sample(step, model, **run).posterior
+    posterior = sample(step, model, draws=5_000, tune=500).posterior
     found, slopes = posterior["b"].values, posterior["b"].mean(("chain", "draw")).values[N_RARE:]
     for column in range(N_RARE):
         mean, spread = moments_by_quadrature(
@@ -135,7 +121,7 @@ def test_skewed_directions_have_the_moments_of_quadrature(model, step):
 
 
 def test_rows_are_counted_as_used(step, model):
-    idata = sample(step, model, draws=100, tune=100, chains=1, random_seed=4, **QUIET)
+    idata = sample(step, model, draws=100, tune=100, chains=1)
     used = idata.sample_stats["n_rows_used"].values
     assert ((used == 0) | (used > step.target.n_kept)).all()
     np.testing.assert_allclose(idata.sample_stats["data_fraction"], used / N_ROWS)
@@ -145,11 +131,8 @@ def test_rows_are_counted_as_used(step, model):
 @pytest.mark.parametrize(
     "settings", [{"control_variates": 2}, {"proposal": SurrogateHamiltonianProposal()}]
 )
-@pytest.mark.filterwarnings("ignore:The t statistic of the first look")
 def test_not_where_the_user_has_chosen_otherwise(model, settings):
-    with model:
-        step = AusterityMH(epsilon=0.05, **settings)
-    assert step.target.n_kept == 0
+    assert built(model, epsilon=0.05, **settings).target.n_kept == 0
 
 
 def test_not_where_a_normal_approximation_does_as_well(rng):
@@ -168,8 +151,7 @@ def test_before_all_rows_are_read_for_proposals_that_are_rejected(model, monkeyp
     monkeypatch.setattr(together, "_WORTH", np.inf)
     monkeypatch.setattr(together, "_seconds_of_all", lambda *args: 0.0)
     monkeypatch.setattr(together, "acceptance", lambda log_weights: 0.6)
-    with model:
-        assert AusterityMH(control_variates="auto").target.n_kept > 0
+    assert built(model, control_variates="auto").target.n_kept > 0
 
 
 def test_as_many_as_hold_most_of_the_influence():

@@ -13,13 +13,13 @@ from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import decide_levels, move_common, move_levels
 from pymc_austerity.model.bounds import NoBoundError
 from pymc_austerity.setup.compiled_target import KernelOnRows
-from pymc_austerity.setup.coordinates import centered_problem
 from pymc_austerity.setup.levels import anchor, blocks, factors, grouped_model
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import build_grouped
-from pymc_austerity.setup.prepared import prepare
-from pymc_austerity.setup.problem import pose
-from tests.step_methods.models import many_levels
+from tests.model.splitting import by_name
+from tests.references import slopes_of
+from tests.setup.targets import grouped
+from tests.step_methods.models import many_levels, normal_mean
 
 N, G = 1_500, 32
 RNG = np.random.default_rng(7)
@@ -82,9 +82,7 @@ MODELS = {
 
 @cache
 def built(name):
-    with MODELS[name]() as model:
-        problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
-        return problem, build_grouped(problem, coordinates)
+    return grouped(MODELS[name]())
 
 
 @pytest.fixture(params=MODELS)
@@ -96,11 +94,9 @@ def near(target, scale=0.3):
     return target.sweep.posterior.anchor + scale * RNG.normal(size=target.coordinates.start.size)
 
 
-def log_volume(change, point, step=1e-4):
+def log_volume(change, point):
     """Of a unit cube after a change of the point, by differences."""
-    moves = step * np.eye(point.size)
-    columns = [(change(point + e) - change(point - e)) / (2 * step) for e in moves]
-    return np.linalg.slogdet(np.stack(columns))[1]
+    return np.linalg.slogdet(slopes_of(change, point, 1e-4))[1]
 
 
 def every_row(target):
@@ -111,18 +107,11 @@ def every_row(target):
 def test_the_parts_add_up_to_the_log_density(case):
     problem, target = case
     its, model = target.sweep.posterior, problem.model
-    log_density = model.compile_logp()
-    names = [v.name for v in model.value_vars]
-    shapes = [np.shape(problem.prepared.point[name]) for name in names]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-
-    outer = target.coordinates.outer
+    log_density, outer = model.compile_logp(), target.coordinates.outer
 
     def at(theta):
-        parts = np.split(outer(theta), ends[:-1])
-        return log_volume(outer, theta) + float(
-            log_density({n: p.reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)})
-        )
+        point = by_name(outer(theta), model.value_vars, problem.prepared.point)
+        return log_volume(outer, theta) + float(log_density(point))
 
     for _ in range(3):
         new, old = near(target), near(target)
@@ -149,11 +138,9 @@ def test_the_anchor_has_the_spread_of_levels_far_from_the_start():
         mu, tau = pm.Normal("mu", 0.0, 5.0), pm.HalfNormal("tau", 5.0)
         a = pm.Normal("a", mu, tau, shape=40)
         pm.Poisson("y", pm.math.exp(a[group]), observed=rng.poisson(np.exp(effect[group] - 2.0)))
-        problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
-        found = build_grouped(problem, coordinates).sweep.posterior.anchor
-    names = [v.name for v in problem.variables]
-    place = dict(zip(names, np.split(found, np.cumsum([1, 1])), strict=True))
-    assert names == ["mu", "tau_log__", "a"]
+    problem, target = grouped(model)
+    anchor, start = target.sweep.posterior.anchor, problem.prepared.point
+    place = by_name(anchor, problem.variables, start)
     assert np.exp(place["tau_log__"]) == pytest.approx(effect.std(), rel=0.2)
     np.testing.assert_allclose(place["a"], effect - 2.0, atol=0.4)  # 4 sds of a level
 
@@ -188,13 +175,8 @@ def touched_by_rows(its):
 
 def precision_and_slope(problem, its, point):
     """Of the normal approximation: rows are expanded at the anchor, the prior at a point."""
-    step, slope = 1e-4, problem.row_free_derivatives.gradient
-    prior = np.stack(
-        [
-            (slope(point + step * e)[1] - slope(point - step * e)[1]) / (2 * step)
-            for e in np.eye(point.size)
-        ]
-    )
+    slope = problem.row_free_derivatives.gradient
+    prior = slopes_of(lambda x: slope(x)[1], point, 1e-4)
     precision = -(its.expansion.hessian.toarray() + prior)
     return precision, its.expansion.slope(point, np.arange(point.size)) + slope(point)[1]
 
@@ -239,7 +221,7 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
     _, target = built(name)
     its = target.sweep.posterior
     assert not target.reads_all
-    n_bounded = 0
+    shares = []
     for factor, levels in enumerate(its.factors):
         for number in range(6):
             new, old = near(target, scale), near(target, scale)
@@ -247,15 +229,17 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
                 own = new[levels.entries]
                 new = old.copy()
                 new[levels.entries] = own
-            of_rows = np.repeat(
-                its.candidates(factor, new, old).bounds, np.diff(levels.rows.starts)
-            )
-            places = levels.rows.positions
-            rows = every_row(target) if places is None else places
-            residuals = its.residuals(new, old, rows)
-            assert (abs(residuals) <= of_rows + 1e-9).all()
-            n_bounded += np.isfinite(of_rows).sum()
-    assert scale > 1.0 or n_bounded > 0
+            shares.append(share_bounded(target, factor, new, old))
+    assert scale > 1.0 or max(shares) > 0.0
+
+
+def share_bounded(target, factor, new, old):
+    """Share of the rows that have a bound, which all keep."""
+    its, of_levels = target.sweep.posterior, target.sweep.posterior.factors[factor].rows
+    bounds = np.repeat(its.candidates(factor, new, old).bounds, np.diff(of_levels.starts))
+    rows = every_row(target) if of_levels.positions is None else of_levels.positions
+    assert (abs(its.residuals(new, old, rows)) <= bounds + 1e-9).all()
+    return np.isfinite(bounds).mean()
 
 
 @pytest.mark.parametrize("name", ["logistic", "slopes"])
@@ -319,9 +303,7 @@ def test_levels_are_taken_along_as_often_as_gibbs_moves_of_the_spread_would_stay
             mu = pm.Normal("mu")
             a = pm.Normal("a", mu, tau, shape=40)
             pm.Normal("y", a[np.arange(160) % 40], 2.0, observed=RNG.normal(size=160))
-        with model:
-            problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
-            shares.append(build_grouped(problem, coordinates).sweep.shares.along[0])
+        shares.append(grouped(model)[1].sweep.shares.along[0])
     assert shares == pytest.approx([1.0 - 0.2**2, 1.0 - 0.8**2], rel=1e-6)
 
 
@@ -420,21 +402,17 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
     _, target = built(name)
-    its, sweep, step = target.sweep.posterior, target.sweep, 1e-4
+    its, sweep = target.sweep.posterior, target.sweep
     point, every = near(target), every_row(target)
 
-    def slope(there, back):
-        return its.residuals(there, back, every).sum() / (2.0 * step)
+    def beyond(there):
+        return its.residuals(there, point, every).sum()
 
-    rest = np.array([slope(point + step * e, point - step * e) for e in np.eye(point.size)])
+    rest = slopes_of(beyond, point, 1e-4)
 
     def along(factor, entries):
         moves = PartlyNonCentered(its, factor, point, entries)
-        ends = [
-            [moves.led_to(point[entries] + s * step * e) for s in (1, -1)]
-            for e in np.eye(entries.size)
-        ]
-        return [slope(*pair) for pair in ends]
+        return slopes_of(lambda values: beyond(moves.led_to(values)), point[entries], 1e-4)
 
     for factor, levels in enumerate(its.factors):
         found = blocks._along_hyperparameters(its, factor, point, rest)
@@ -442,16 +420,14 @@ def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
     if sweep.joint is not None:
         found = blocks._along_directions(its, sweep.joint, point, rest)
-        expected = np.array(along(0, sweep.joint.entries)) @ sweep.joint.directions
+        expected = along(0, sweep.joint.entries) @ sweep.joint.directions
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.exhaustive
 def test_common_entries_move_about_the_mean_that_levels_leave_them():
     """Without what is beyond the expansion the mean is several standard deviations away."""
-    with few_rows_each() as model:
-        problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
-        target = build_grouped(problem, coordinates)
+    _, target = grouped(few_rows_each())
     its, rng = target.sweep.posterior, np.random.default_rng(2)
     assert np.abs(its.common.root.T @ its.common.shift).max() > 1.0
 
@@ -513,8 +489,7 @@ def test_rows_without_bounds_are_all_read(monkeypatch):
         raise NoBoundError("no bound")
 
     monkeypatch.setattr(factors, "third_derivative_constants", none)
-    with heavy_tails() as model:
-        target = build_grouped(*centered_problem(pose(prepare(model), model.value_vars, {})))
+    _, target = grouped(heavy_tails())
     its = target.sweep.posterior
     assert target.reads_all
     _, _, uses = target.sweep.step(its.anchor, target.sweep.init(), RNG, tuning=False)
@@ -523,20 +498,8 @@ def test_rows_without_bounds_are_all_read(monkeypatch):
 
 @pytest.mark.parametrize(
     ("model", "reason"),
-    [
-        (lambda: many_levels(n_levels=2), "no factor has 3 levels"),
-        (lambda: one_normal(), "no factor was found"),
-    ],
+    [(many_levels(n_levels=2), "no factor has 3 levels"), (normal_mean(), "no factor was found")],
 )
 def test_says_why_there_are_no_groups(model, reason):
-    with model() as m:
-        problem = pose(prepare(m), m.value_vars, {})
-        with pytest.raises(NoGroupsError, match=reason):
-            build_grouped(*centered_problem(problem))
-
-
-def one_normal():
-    with pm.Model() as model:
-        mu = pm.Normal("mu")
-        pm.Normal("y", mu, 1.0, observed=np.arange(50.0))
-    return model
+    with pytest.raises(NoGroupsError, match=reason):
+        grouped(model)

@@ -1,27 +1,15 @@
 """What is asked of a test where there are no control variates, and what is said about it."""
 
-import numpy as np
-import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, AusterityWarning
-from tests.step_methods.models import normal_mean, switch_point
-
-
-def built(model, **settings):
-    with model:
-        return AusterityMH(**settings)
+from pymc_austerity import AusterityWarning
+from tests.running import built
+from tests.step_methods.models import counts, normal_mean, switch_point
 
 
 @pytest.fixture(scope="module")
 def regression():
-    """Poisson counts whose posterior a test for single looks widens by half."""
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=2_000)
-    with pm.Model() as model:
-        a, b = pm.Normal("a"), pm.Normal("b")
-        pm.Poisson("y", pm.math.exp(a + b * x), observed=rng.poisson(np.exp(0.5 + 0.3 * x)))
-    return model
+    return counts(2_000)
 
 
 def test_without_control_variates_all_rows_decide(regression):

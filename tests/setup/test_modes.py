@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, AusterityWarning
-from tests.running import sample
+from tests.running import built, sample
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,7 @@ def test_no_expansion_about_one_of_several_modes(squares):
 
 def test_who_names_an_anchor_means_that_mode(squares):
     model, _ = squares
-    with model:
-        step = AusterityMH(anchor={"a": 1.0})
-    assert "about the anchor given" in step.explain()
+    assert "about the anchor given" in built(model, anchor={"a": 1.0}).explain()
 
 
 def test_a_wrong_trough_is_left():

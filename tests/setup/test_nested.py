@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import GroupedMH
-from tests.running import sample
+from tests.running import built, sample
 
 N_SCHOOLS, N_CLASSES, N = 30, 90, 3_000
 RNG = np.random.default_rng(4)
@@ -34,8 +34,7 @@ def _width(prior):
 
 
 def sweep_of(its):
-    with its:
-        return GroupedMH().target.sweep
+    return built(its, GroupedMH).target.sweep
 
 
 def test_are_found():
@@ -70,9 +69,7 @@ def test_rises_have_the_distribution_of_the_priors():
 
 def test_draws_have_the_moments_of_the_posterior():
     its = model()
-    with its:
-        step = GroupedMH()
-    idata = sample(step, its, draws=1_000, tune=300, chains=2)
+    idata = sample(built(its, GroupedMH), its, draws=1_000, tune=300, chains=2)
     design = np.zeros((N, N_SCHOOLS + N_CLASSES))
     design[np.arange(N), SCHOOL] = design[np.arange(N), N_SCHOOLS + CLASS] = 1.0
     widths = np.repeat([0.9, 0.8], [N_SCHOOLS, N_CLASSES])

@@ -6,12 +6,11 @@ import os
 import numpy as np
 import pytest
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.setup import source_rows
 from pymc_austerity.setup.pass_cache import PassCache
 from pymc_austerity.setup.prepared import prepare
-from tests.running import assert_same_draws, sample
+from tests.running import assert_same_draws, built, sample
 from tests.setup.sources import Recorded, logistic, rows_of_regression
 
 RANGES = [(0, 4), (4, 8), (8, 12), (12, 13)]
@@ -104,8 +103,7 @@ class TestToWhichSetUp:
     def test_one_that_was_stopped(self, data, files, tmp_path, monkeypatch, caplog):
         """Draws are those of a set-up that was not stopped."""
         model, folder = logistic(data), tmp_path / "of" / "set-up"
-        with model:
-            expected = sample(AusterityMH(data=files), model)
+        expected = sample(built(model, data=files), model)
         pass_over, n_pieces = source_rows.pass_over, itertools.count(1)
 
         def stopped(*args, **kwargs):
@@ -114,12 +112,12 @@ class TestToWhichSetUp:
                     raise KeyboardInterrupt
                 yield result
 
-        with monkeypatch.context() as patch, model:
+        with monkeypatch.context() as patch:
             patch.setattr(source_rows, "pass_over", stopped)
             with pytest.raises(KeyboardInterrupt):
-                AusterityMH(data=files, setup_folder=folder)
-        with model, caplog.at_level("INFO", logger="pymc.austerity"):
-            step = AusterityMH(data=files, setup_folder=str(folder))
+                built(model, data=files, setup_folder=folder)
+        with caplog.at_level("INFO", logger="pymc.austerity"):
+            step = built(model, data=files, setup_folder=str(folder))
         assert caplog.text.count("Set-up goes on with the results of a pass over the rows") == 3
         assert_same_draws(sample(step, model), expected)
 
@@ -151,8 +149,8 @@ class TestRefused:
             prepare(logistic(rows_of_regression(99)), data={"x": None}, setup_folder=3)
 
     def test_without_sources(self, tmp_path):
-        with logistic(rows_of_regression(99)), pytest.raises(SettingError, match="without data="):
-            AusterityMH(setup_folder=tmp_path)
+        with pytest.raises(SettingError, match="without data="):
+            built(logistic(rows_of_regression(99)), setup_folder=tmp_path)
 
     def test_rows_that_nothing_tells_from_others(self, tmp_path):
         data = rows_of_regression(300)

@@ -6,7 +6,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit, log_expit
 
-from pymc_austerity import AusterityMH
+from tests.running import built
+from tests.step_methods.models import logistic
 
 N_RARE = 12
 
@@ -35,8 +36,7 @@ def mean_of_beta(alpha):
 
 def test_proposals_are_made_about_the_mean():
     model, alpha = rare_category(100_000)
-    with model:
-        step = AusterityMH(epsilon=0.05, control_variates=2)  # no row is kept as it is
+    step = built(model, epsilon=0.05, control_variates=2)  # no row is kept as it is
     mode, mean = step.anchor.point[1], step.target.approximation.mean[1]
     assert expit(alpha + mode) < 0.1
     gap = mean_of_beta(alpha) - mode
@@ -45,11 +45,5 @@ def test_proposals_are_made_about_the_mean():
 
 
 def test_a_posterior_that_is_nearly_normal_is_left_alone():
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((50_000, 5))
-    y = rng.random(50_000) < expit(x @ np.full(5, 0.3))
-    with pm.Model():
-        beta = pm.Normal("beta", 0.0, 1.0, shape=5)
-        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
-        step = AusterityMH()
+    step = built(logistic(50_000, np.full(5, 0.3), seed=1))
     np.testing.assert_array_equal(step.target.approximation.mean, step.anchor.point)

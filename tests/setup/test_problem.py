@@ -5,8 +5,8 @@ import pymc as pm
 
 from pymc_austerity.paper import UniformStiefel
 from pymc_austerity.setup import problem as module
-from pymc_austerity.setup.prepared import prepare
-from pymc_austerity.setup.problem import layout_of, pose
+from pymc_austerity.setup.problem import layout_of
+from tests.setup.targets import posed
 
 
 def test_every_kind_of_variable_has_its_layout():
@@ -34,5 +34,5 @@ def test_an_error_in_the_search_for_groups_means_none(monkeypatch, caplog):
         raise IndexError("of levels")
 
     monkeypatch.setattr(module, "find_blocks", fails)
-    assert pose(prepare(model), model.value_vars, {}).blocks is None
+    assert posed(model).blocks is None
     assert "search for groups" in caplog.text and "of levels" in caplog.text

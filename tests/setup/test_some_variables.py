@@ -6,7 +6,7 @@ import pytest
 
 from pymc_austerity import AusterityMH, SettingError
 from pymc_austerity.control_variates import differences_of_all
-from tests.running import QUIET
+from tests.running import built, chain_of, sample
 from tests.step_methods.models import switch_point
 
 N_ROWS = 2_000
@@ -40,26 +40,12 @@ def with_coin():
 @pytest.fixture(scope="module")
 def reference(model):
     """Moments of a long run in which all variables are moved together by all rows."""
-    return moments(sampled(model, draws=8_000, epsilon=0.0))
+    return moments(built(model, epsilon=0.0), model, draws=8_000)
 
 
-def built(model, **settings):
-    with model:
-        return AusterityMH(**settings)
-
-
-def sampled(model, *, draws=3_000, **settings):
-    step = built(model, **settings)
-    with model:
-        arguments = {"draws": draws, "tune": 1_000, "chains": 2, "cores": 1, "random_seed": 2}
-        return pm.sample(step=step, **arguments, **QUIET)
-
-
-def moments(idata):
-    return {
-        name: (float(idata.posterior[name].mean()), float(idata.posterior[name].std()))
-        for name in ("a", "b", "spread")
-    }
+def moments(step, model, **run):
+    posterior = sample(step, model, tune=1_000, random_seed=2, **run).posterior
+    return {name: (float(x.mean()), float(x.std())) for name, x in posterior.items()}
 
 
 def assert_agree(found, expected, tolerance=0.15):
@@ -106,21 +92,16 @@ def test_the_parts_add_up_to_the_log_density(with_coin, names, rng):
 
 def test_what_no_row_depends_on_reads_no_row(with_coin):
     step = built(with_coin, vars=["coin", "spread"])
-    with with_coin:
-        point = with_coin.initial_point()
-        for _ in range(20):
-            point, (statistics,) = step.step(point)
-            assert statistics["n_rows_used"] == 0
+    _, statistics = chain_of(step, with_coin.initial_point(), 20)
+    assert {each["n_rows_used"] for each in statistics} == {0}
 
 
 @pytest.mark.exhaustive
 def test_beside_another_step_method(model, reference):
     with model:
         steps = [AusterityMH(vars=["a", "spread"]), pm.Slice([model["b"]])]
-        arguments = {"draws": 2_000, "tune": 500, "chains": 2, "cores": 1, "random_seed": 2}
-        idata = pm.sample(step=steps, **arguments, **QUIET)
-    assert idata.sample_stats.attrs["control_variates"] == 2
-    assert_agree(moments(idata), reference)
+    assert steps[0].constants["control_variates"] == 2
+    assert_agree(moments(steps, model, draws=2_000), reference)
 
 
 # ------------------------------------------------------------------ where they end

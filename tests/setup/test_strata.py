@@ -124,9 +124,7 @@ def test_one_row_in_a_thousand_carries_the_error_and_is_always_taken(rng):
     X[rare, 2 + np.arange(n_rare) % 10] = 2 * rng.normal(size=n_rare)
     model = simulate(logistic, n_rows, rng, np.r_[0.2, -0.1, rng.normal(size=10)], X)
     model.prior_precision = 0.1
-    anchor = find_anchor(
-        model.start, model.rows, model.exact, model.differences, model.source, rng=rng
-    )
+    anchor = find_anchor(*model.known, rng=rng)
     g, H = model.row_gradients(anchor.point), model.row_hessians(anchor.point)
 
     def residuals(proposed, current, rows):

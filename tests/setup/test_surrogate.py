@@ -7,7 +7,6 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import (
-    AusterityMH,
     ProposalMixture,
     SettingError,
     SurrogateHamiltonianProposal,
@@ -15,7 +14,10 @@ from pymc_austerity import (
 from pymc_austerity.proposals import hamiltonian
 from pymc_austerity.setup import normality
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
-from tests.running import QUIET
+from tests.model.splitting import by_name
+from tests.references import moments_of
+from tests.running import assert_goes_on, built, sample, walk
+from tests.step_methods.models import logistic, normal_mean
 
 N_ROWS = 3_000
 
@@ -44,34 +46,18 @@ def funnel(link="normal"):
     return model
 
 
-def logistic():
-    rng = np.random.default_rng(8)
-    x = rng.normal(size=(N_ROWS, 3))
-    with pm.Model() as model:
-        beta = pm.Normal("beta", shape=3)
-        pm.Bernoulli("y", logit_p=x @ beta, observed=rng.integers(0, 2, size=N_ROWS))
-    return model
-
-
-def built(model, **settings):
-    with model:
-        return AusterityMH(**settings)
-
-
 @pytest.fixture(scope="module")
 def of_funnel():
     return built(funnel("logit"))
 
 
-def sampled(step, model, **settings):
-    settings = {"draws": 2_000, "tune": 500, "chains": 2, "cores": 1, "random_seed": 4} | settings
-    with model:
-        return pm.sample(step=step, **settings, **QUIET)
+def sampled(model):
+    return sample(built(model), model, draws=2_000, tune=500, random_seed=4).posterior
 
 
 class TestDefault:
     def test_a_posterior_that_is_nearly_normal_has_the_mixture(self):
-        step = built(logistic())
+        step = built(logistic(N_ROWS, np.zeros(3), seed=8))
         assert isinstance(step.proposal, ProposalMixture)
         assert step.target.surrogate is None
 
@@ -142,13 +128,9 @@ class TestSurrogate:
 def test_spread_of_residuals_is_what_the_expansion_leaves_open(of_funnel):
     target, model = of_funnel.target, funnel("logit")
     log_density = model.compile_logp()
-    names = [value.name for value in model.value_vars]
 
     def total(point):
-        parts = np.split(point, [1, 2])
-        shapes = [(), (), (6,)]
-        its = zip(names, parts, shapes, strict=True)
-        return float(log_density({name: part.reshape(shape) for name, part, shape in its}))
+        return float(log_density(by_name(point, model.value_vars, model.initial_point())))
 
     pairs = normality._pairs(target, of_funnel.proposal, np.random.default_rng(17), 8)
     left = [total(new) - total(old) - target.surrogate.difference(new, old) for new, old in pairs]
@@ -160,13 +142,11 @@ def test_spread_of_residuals_is_what_the_expansion_leaves_open(of_funnel):
 class TestDraws:
     def test_of_a_laplace_prior_have_the_moments_of_quadrature(self):
         model, slopes = laplace()
-        draws = sampled(built(model), model).posterior["beta"].values
+        draws = sampled(model)["beta"].values
         grid = np.linspace(-0.1, 0.15, 20_001)
         for i in range(2):
             log_density = slopes[i] * grid - 0.5 * N_ROWS * grid**2 - np.abs(grid) / 0.01
-            weights = np.exp(log_density - log_density.max())
-            mean = (weights @ grid) / weights.sum()
-            sd = np.sqrt((weights @ (grid - mean) ** 2) / weights.sum())
+            mean, sd = moments_of(log_density, grid)
             assert abs(draws[..., i].mean() - mean) < 5 * sd / np.sqrt(1_000)
             assert draws[..., i].std() == pytest.approx(sd, rel=0.1)
 
@@ -174,7 +154,7 @@ class TestDraws:
     def test_of_the_spread_of_a_funnel_have_its_distribution(self):
         """With the groups integrated out, log tau is on a grid, and mu normal given it."""
         model = funnel()
-        draws = np.log(sampled(built(model), model).posterior["tau"].values)
+        draws = np.log(sampled(model)["tau"].values)
         y = model["y"].owner.inputs and model.rvs_to_values[model["y"]].data
         averages = np.bincount(np.arange(N_ROWS) % 6, y) / (N_ROWS / 6)
         grid = np.linspace(-12.0, 3.0, 3_001)
@@ -184,29 +164,18 @@ class TestDraws:
         log_density = grid - np.log1p(4.0 * np.exp(2.0 * grid)) - 3.0 * np.log(spread)
         log_density -= 0.5 * (averages**2).sum() / spread - 0.5 * total**2 / precision
         log_density -= 0.5 * np.log(precision)
-        weights = np.exp(log_density - log_density.max())
-        weights /= weights.sum()
-        mean = weights @ grid
-        sd = np.sqrt(weights @ (grid - mean) ** 2)
+        mean, sd = moments_of(log_density, grid)
         assert abs(draws.mean() - mean) < 5 * sd / np.sqrt(1_000)
         assert draws.std() == pytest.approx(sd, rel=0.12)
-        below = float(weights[grid < mean - 2 * sd].sum())
+        below, _ = moments_of(log_density, grid < mean - 2 * sd)
         assert np.mean(draws < mean - 2 * sd) == pytest.approx(below, abs=0.02)
 
 
 def test_a_state_goes_on_where_it_was_taken(of_funnel):
-    step = of_funnel
+    step, point = of_funnel, of_funnel._model.initial_point()
     step.set_rng(np.random.default_rng(1))
-    point = step._model.initial_point()
-    for _ in range(5):
-        point, _ = step.step(point)
-    state, again = step.sampling_state, []
-    for _ in range(2):
-        step.sampling_state, here = pickle.loads(pickle.dumps(state)), point
-        for _ in range(10):
-            here, _ = step.step(here)
-        again.append(np.concatenate([np.ravel(value) for value in here.values()]))
-    np.testing.assert_array_equal(*again)
+    walk(step, point, 5)
+    assert_goes_on(step, point)
 
 
 def test_a_posterior_that_is_flat_in_some_direction_has_no_anchor():
@@ -218,4 +187,4 @@ def test_a_posterior_that_is_flat_in_some_direction_has_no_anchor():
 
 def test_without_control_variates_there_is_no_surrogate():
     with pytest.raises(SettingError, match="expansion of the rows"):
-        built(logistic(), proposal=SurrogateHamiltonianProposal(), epsilon=0.0)
+        built(normal_mean(), proposal=SurrogateHamiltonianProposal(), epsilon=0.0)

@@ -14,8 +14,10 @@ from pymc_austerity.model.compiling import NUMPY_MODE
 from pymc_austerity.setup.coordinates import grouped_problem
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import build_grouped
-from pymc_austerity.setup.prepared import prepare
-from pymc_austerity.setup.problem import pose
+from tests.model.splitting import by_name
+from tests.references import mean_and_error
+from tests.setup.targets import posed
+from tests.setup.test_levels import every_row, share_bounded
 
 N, G, H = 1_500, 32, 6
 RNG = np.random.default_rng(7)
@@ -51,8 +53,7 @@ MODELS = {f.__name__: f for f in (crossed, slopes, not_centered)}
 def built(name):
     with pm.Model() as model:
         pm.Poisson("y", pm.math.exp(MODELS[name]()), observed=COUNTS)
-        problem, coordinates = grouped_problem(pose(prepare(model), model.value_vars, {}), 3)
-        return model, problem, build_grouped(problem, coordinates)
+        return model, build_grouped(*grouped_problem(posed(model), 3))
 
 
 @pytest.fixture(params=MODELS)
@@ -65,13 +66,6 @@ def near(target, rng, scale=0.3):
     return anchor + scale * rng.normal(size=anchor.size)
 
 
-def values(model, raveled):
-    shapes = [np.shape(value) for value in model.initial_point().values()]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-    parts = np.split(raveled, ends[:-1])
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
 def log_density(model, target):
     """Of a point of the sampler: the model's, and that of the means."""
     to = target.coordinates
@@ -80,11 +74,10 @@ def log_density(model, target):
     evaluate = pytensor.function(model.value_vars, outputs, mode=NUMPY_MODE)
 
     def at(theta):
-        user = values(model, to.outer(theta))
-        log_p, *sigmas = evaluate(*user)
+        user = by_name(to.outer(theta), model.value_vars, model.initial_point())
+        log_p, *sigmas = evaluate(*user.values())
         if to.names:  # products with the scale tau: z = u / tau
-            by_name = dict(zip(model.initial_point(), user, strict=True))
-            tau = float(np.exp(by_name["tau_log__"]))
+            tau = float(np.exp(user["tau_log__"]))
             log_p, sigmas = log_p - (G - 1) * np.log(tau), [tau]
         for its, sigma in zip(to.absorbed, sigmas, strict=True):
             mean = theta[its.levels].mean()
@@ -94,13 +87,9 @@ def log_density(model, target):
     return at
 
 
-def every_row(target):
-    return np.arange(target.source.n_rows)
-
-
 @pytest.mark.few("slopes")
 def test_the_parts_add_up_to_the_log_density(case, rng):
-    model, _, target = case
+    model, target = case
     its, at = target.sweep.posterior, log_density(model, target)
     for _ in range(3):
         new, old = near(target, rng), near(target, rng)
@@ -111,7 +100,7 @@ def test_the_parts_add_up_to_the_log_density(case, rng):
 
 @pytest.mark.exhaustive
 def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
-    _, _, target = case
+    _, target = case
     its = target.sweep.posterior
     for k, levels in enumerate(its.factors):
         assert not levels.prior.is_all
@@ -137,7 +126,7 @@ def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
 @pytest.mark.few("slopes", "not_centered")
 def test_steps_by_address_are_those_of_python(case, rng):
     """Also where the row-free part has terms that read all levels together."""
-    _, _, target = case
+    _, target = case
     its = target.sweep.posterior
     state = target.sweep.freeze(target.sweep.init())
     factor = target.sweep._with_hyperparameters()[0]
@@ -155,27 +144,21 @@ def test_steps_by_address_are_those_of_python(case, rng):
 
 @pytest.mark.parametrize("scale", [0.02, 0.1])
 def test_no_row_changes_by_more_than_the_bound_of_its_level(case, scale, rng):
-    _, _, target = case
+    _, target = case
     its, seen = target.sweep.posterior, []
     assert not target.reads_all
-    for factor, levels in enumerate(its.factors):
+    for factor in range(len(its.factors)):
         new, old = near(target, rng, scale), near(target, rng, scale)
         for mean in (0.0, 5.0):  # which rows do not know
             raised = its.means[0].raised(new, mean)
-            of_rows = np.repeat(
-                its.candidates(factor, raised, old).bounds, np.diff(levels.rows.starts)
-            )
-            places = levels.rows.positions
-            found = its.residuals(raised, old, every_row(target) if places is None else places)
-            assert (abs(found) <= of_rows + 1e-9).all()
-            seen.append(np.isfinite(of_rows).mean())
+            seen.append(share_bounded(target, factor, raised, old))
     assert max(seen) > 0.0
     np.testing.assert_array_equal(seen[::2], seen[1::2])
 
 
 def test_the_bound_of_a_level_does_not_depend_on_other_levels(case, rng):
     """Some of the levels are accepted and others are not, which both ways of a move must allow."""
-    _, _, target = case
+    _, target = case
     its = target.sweep.posterior
     for factor, levels in enumerate(its.factors):
         old = near(target, rng, 0.02)
@@ -195,7 +178,7 @@ def test_the_bound_of_a_level_does_not_depend_on_other_levels(case, rng):
 
 @pytest.mark.few("not_centered")
 def test_means_are_drawn_given_everything_else(case, rng):
-    model, _, target = case
+    model, target = case
     its, at = target.sweep.posterior, log_density(model, target)
     for mean in its.means:
         here = near(target, rng)
@@ -221,7 +204,7 @@ def test_levels_that_are_not_a_factor_are_refused():
         a = pm.ZeroSumNormal("a", shape=G)
         eta = pm.Normal("mu") + a[GROUP] + a[GROUP[::-1]]
         pm.Poisson("y", pm.math.exp(eta), observed=COUNTS)
-        problem, coordinates = grouped_problem(pose(prepare(model), model.value_vars, {}), 3)
+        problem, coordinates = grouped_problem(posed(model), 3)
         assert not coordinates.absorbed
         with pytest.raises(NoGroupsError):
             build_grouped(problem, coordinates)
@@ -252,8 +235,7 @@ def test_draws_have_the_moments_of_a_normal_posterior(prior_sd, rng):
     with pm.Model() as model:
         a = pm.ZeroSumNormal("a", sigma=TAU, shape=G)
         pm.Normal("y", pm.Normal("mu", 0.0, prior_sd) + a[GROUP], SIGMA, observed=y)
-        problem, coordinates = grouped_problem(pose(prepare(model), model.value_vars, {}), 3)
-        target = build_grouped(problem, coordinates)
+        target = build_grouped(*grouped_problem(posed(model), 3))
     its, rng, draws = target.sweep.posterior, np.random.default_rng(1), []
     theta = its.anchor
     for _ in range(8_000):  # without the joint move, which hides what the others do
@@ -264,10 +246,8 @@ def test_draws_have_the_moments_of_a_normal_posterior(prior_sd, rng):
         draws.append([theta[its.common.entries[0]] + summed.mean(), *(summed - summed.mean())])
     mean, sd = normal_posterior(y, prior_sd)
     standard = (np.array(draws) - mean) / sd
-    batches = standard.reshape(40, -1, 1 + G).mean(axis=1)
-    error = batches.std(axis=0, ddof=1) / np.sqrt(40)
+    mean, error = mean_and_error(standard)
     assert error.max() < 0.1
-    assert (abs(batches.mean(axis=0)) < 4.5 * error).all()
-    squares = (standard**2).reshape(40, -1, 1 + G).mean(axis=1)
-    error = squares.std(axis=0, ddof=1) / np.sqrt(40)
-    assert (abs(squares.mean(axis=0) - 1.0) < 4.5 * error).all()
+    assert (abs(mean) < 4.5 * error).all()
+    square, error = mean_and_error(standard**2)
+    assert (abs(square - 1.0) < 4.5 * error).all()

@@ -77,10 +77,10 @@ def views_of_memory_maps(folder: Path) -> Given:
     return {"x": np.asarray(x)[3:-2, 1:5], "y": y[::-2]}
 
 
-def npy(folder: Path) -> Given:
-    for name, array in ROWS.items():
+def npy(folder: Path, rows: Given = ROWS) -> Given:
+    for name, array in rows.items():
         np.save(folder / f"{name}.npy", array)
-    return {name: folder / f"{name}.npy" for name in ROWS}
+    return {name: folder / f"{name}.npy" for name in rows}
 
 
 def npy_of_another_layout(folder: Path) -> Given:

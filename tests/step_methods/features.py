@@ -10,6 +10,7 @@ import pymc as pm
 
 from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, HoeffdingTest, LangevinProposal
 from pymc_austerity.errors import SettingError, SettingTypeError
+from tests.running import sample
 
 PAGE = Path(__file__).parents[2] / "docs" / "_generated" / "features.md"
 N_ROWS, N_LEVELS, N_EXAMPLE = 12_000, 40, 30
@@ -83,10 +84,7 @@ def outcome(method, where, settings, data):
 def run_of(method, settings):
     """A short run."""
     step = method(**{name: value for name, value in settings.items() if name != "resume"})
-    return pm.sample(
-        20, tune=20, step=step, chains=1, cores=1, random_seed=1, progressbar=False,
-        compute_convergence_checks=False,
-    )  # fmt: skip
+    return sample(step, pm.modelcontext(None), draws=20, tune=20, chains=1)
 
 
 def page():

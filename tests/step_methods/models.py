@@ -6,12 +6,49 @@ import pymc as pm
 N_ROWS = 2_000
 
 
-def normal_mean(n_rows=N_ROWS, seed=1):
-    """One unknown: a normal mean, whose posterior is known."""
-    y = np.random.default_rng(seed).normal(1.0, 2.0, size=n_rows)
+def normal_of(y, spread=1.0, sigma=1.0):
+    """One unknown: the mean of given values."""
     with pm.Model() as model:
-        mu = pm.Normal("mu", 0.0, 10.0)
-        pm.Normal("y", mu, 2.0, observed=y)
+        pm.Normal("y", pm.Normal("mu", 0.0, spread), sigma, observed=y)
+    return model
+
+
+def normal_mean(n_rows=N_ROWS, seed=1):
+    """A normal mean, whose posterior is known."""
+    y = np.random.default_rng(seed).normal(1.0, 2.0, size=n_rows)
+    return normal_of(y, spread=10.0, sigma=2.0)
+
+
+def mean_of(model):
+    """Mean and standard deviation of the posterior of `normal_mean`."""
+    y = np.asarray(model.rvs_to_values[model["y"]].data)
+    precision = 1 / 10.0**2 + y.size / 2.0**2
+    return (y.sum() / 2.0**2) / precision, precision**-0.5
+
+
+def logistic(n_rows, coefficients, seed, prior_sd=1.0, dtype="float64"):
+    """A logistic regression with standard normal covariates."""
+    rng, n_columns = np.random.default_rng(seed), len(coefficients)
+    x = rng.normal(size=(n_rows, n_columns)).astype(dtype)
+    y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ coefficients))
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, prior_sd, shape=n_columns)
+        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
+    return model
+
+
+def wide(n_rows=2_000, n_columns=150):
+    """So many columns that decisions need most of the rows."""
+    return logistic(n_rows, np.eye(n_columns)[0], seed=8, prior_sd=0.2)
+
+
+def counts(n_rows):
+    """A Poisson regression, whose posterior a loose test of single looks widens by half."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=n_rows)
+    with pm.Model() as model:
+        a, b = pm.Normal("a"), pm.Normal("b")
+        pm.Poisson("y", pm.math.exp(a + b * x), observed=rng.poisson(np.exp(0.5 + 0.3 * x)))
     return model
 
 

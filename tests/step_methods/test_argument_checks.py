@@ -9,47 +9,40 @@ import pytest
 from pymc_austerity import AusterityMH, DataError, GroupedMH, SettingError
 from pymc_austerity._pymc import PYMC_GENERATION
 from pymc_austerity.model.compiling import compiled
-from tests.running import QUIET, sample
-from tests.step_methods.models import normal_mean
+from tests.running import QUIET, built, refused_in_a_sentence, sample
+from tests.step_methods.models import normal_mean, normal_of
 
 
 @pytest.fixture(scope="module")
-def built():
+def paper():
     """A model and its step method."""
     model = normal_mean()
-    with model:
-        return model, AusterityMH(batch_size=100)
+    return model, built(model, batch_size=100)
 
 
-def refused(error, *words, step, model, **settings):
-    with pytest.raises(error) as caught:
+def refused(*words, step, model, **settings):
+    with refused_in_a_sentence(SettingError, *words):
         sample(step, model, draws=5, tune=5, chains=1, **settings)
-    message = str(caught.value)
-    for word in words:
-        assert word in message
-    assert "\n" not in message and message.endswith(".")
 
 
-def test_a_step_method_of_another_model(built):
-    _, step = built
-    refused(
-        SettingError, "another model", "construct a new AusterityMH", step=step, model=normal_mean()
-    )
+def test_a_step_method_of_another_model(paper):
+    _, step = paper
+    refused("another model", "construct a new AusterityMH", step=step, model=normal_mean())
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_variable_of_two_step_methods(built, first):
-    model, step = built
+def test_a_variable_of_two_step_methods(paper, first):
+    model, step = paper
     with model:
         both = [step, pm.Metropolis()] if first else [pm.Metropolis(), step]
     words = ["'mu' is moved by both", "AusterityMH", "Metropolis", "leave one of them out"]
-    refused(SettingError, *words, step=both, model=model)
+    refused(*words, step=both, model=model)
 
 
-def test_the_start_of_nuts(built):
-    model, step = built
+def test_the_start_of_nuts(paper):
+    model, step = paper
     words = ["init='adapt_full' has no effect", "leave it out"]
-    refused(SettingError, *words, step=step, model=model, init="adapt_full")
+    refused(*words, step=step, model=model, init="adapt_full")
     sample(step, model, draws=2, tune=2, chains=1, init="auto")
 
 
@@ -57,11 +50,8 @@ def test_the_start_of_nuts(built):
 def test_a_model_whose_posterior_predictive_was_drawn():
     """PyMC 5 then lists the response twice, and has no density of it."""
     model = normal_mean()
+    idata = sample(built(model, pm.Metropolis), model, draws=2, tune=2, chains=1)
     with model:
-        idata = pm.sample(
-            draws=2, tune=2, chains=1, step=pm.Metropolis(), progressbar=False, quiet=True,
-            compute_convergence_checks=False,
-        )  # fmt: skip
         pm.sample_posterior_predictive(idata, progressbar=False)
     with pytest.raises(SettingError, match=r"'y' twice since .* build the model again, and name"):
         sample(AusterityMH(), model, draws=2)
@@ -78,38 +68,28 @@ def test_a_response_that_is_a_column(write):
         sample(AusterityMH(), model, draws=2)
 
 
-@pytest.mark.few("True")
+@pytest.mark.few("variable-True", "likelihood-False")
 @pytest.mark.parametrize("in_a_list", [False, True])
-def test_a_variable_that_was_added(built, in_a_list):
+@pytest.mark.parametrize("observed", [None, np.ones(100)], ids=["variable", "likelihood"])
+def test_what_was_added(observed, in_a_list):
     model = normal_mean()
     with model:
         step = AusterityMH(batch_size=100)
-        pm.Normal("late")
+        pm.Normal("late", model["mu"], 1.0, observed=observed)
     step = [step] if in_a_list else step
-    refused(SettingError, "'late' was added", "construct a new", step=step, model=model)
-
-
-def test_a_likelihood_that_was_added():
-    model = normal_mean()
-    with model:
-        step = AusterityMH(batch_size=100)
-        pm.Normal("z", model["mu"], 1.0, observed=np.ones(100))
-    refused(SettingError, "'z' was added", step=step, model=model)
+    refused("'late' was added", "construct a new", step=step, model=model)
 
 
 @pytest.mark.parametrize("name", ["nutpie", "numpyro"])
-def test_another_sampler(built, name):
-    model, step = built
-    refused(
-        SettingError, f"nuts_sampler='{name}'", "step", step=step, model=model, nuts_sampler=name
-    )
+def test_another_sampler(paper, name):
+    model, step = paper
+    refused(f"nuts_sampler='{name}'", "step", step=step, model=model, nuts_sampler=name)
 
 
-def test_settings_of_nuts(built):
-    model, step = built
-    words = ("target_accept=0.9", "NUTS")
-    refused(SettingError, *words, step=step, model=model, target_accept=0.9)
-    refused(SettingError, *words, step=step, model=model, nuts={"target_accept": 0.9})
+@pytest.mark.parametrize("given", [{"target_accept": 0.9}, {"nuts": {"target_accept": 0.9}}])
+def test_settings_of_nuts(paper, given):
+    model, step = paper
+    refused("target_accept=0.9", "NUTS", step=step, model=model, **given)
 
 
 @pytest.mark.choice
@@ -131,11 +111,11 @@ def test_settings_that_a_nuts_has_from_the_beginning():
     model = normal_mean()
     step = AusterityMH(model=model)
     words = ["step_scale=0.1", "init='advi'", "leave out step="]
-    refused(SettingError, *words, step=step, model=model, nuts={"step_scale": 0.1}, init="advi")
+    refused(*words, step=step, model=model, nuts={"step_scale": 0.1}, init="advi")
 
 
-def test_settings_of_nuts_where_few_rows_are_chosen(built, caplog, monkeypatch):
-    model, step = built
+def test_settings_of_nuts_where_few_rows_are_chosen(paper, caplog, monkeypatch):
+    model, step = paper
     monkeypatch.setattr(step, "is_chosen_by_default", True)
     with caplog.at_level("INFO", logger="pymc.austerity"):
         sample(step, model, draws=5, tune=5, chains=1, target_accept=0.9)
@@ -168,10 +148,8 @@ def test_a_variable_without_entries():
 
 
 def test_no_rows():
-    with pm.Model():
-        pm.Normal("y", pm.Normal("b"), 1.0, observed=np.zeros(0))
-        with pytest.raises(DataError, match="'y' has no values: build the model on data"):
-            AusterityMH()
+    with pytest.raises(DataError, match="'y' has no values: build the model on data"):
+        built(normal_of(np.zeros(0)))
 
 
 def test_a_row_that_is_not_a_number_under_a_condition_on_all_rows():
@@ -203,5 +181,5 @@ def test_one_row_that_is_not_a_number(n_rows):
     x[7, 1] = np.nan
     with pm.Model():
         pm.Normal("y", x @ pm.Normal("b", shape=2), 1.0, observed=np.zeros(n_rows))
-        with pytest.raises(DataError, match="in 1 of them, the first in row 7:"):
+        with refused_in_a_sentence(DataError, "in 1 of them, the first in row 7:"):
             AusterityMH()

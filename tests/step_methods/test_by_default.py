@@ -20,12 +20,11 @@ from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.time_limit import SetupTooLongError
-from tests.step_methods.models import groups
-from tests.step_methods.test_compiled import wide
+from tests.running import built
+from tests.running import sample as run
+from tests.step_methods.models import groups, normal_of, wide
 
 pytestmark = pytest.mark.choice
-
-SHORT = {"draws": 150, "tune": 150, "chains": 2, "cores": 1, "random_seed": 1}
 
 
 @pytest.fixture
@@ -36,10 +35,7 @@ def plans(monkeypatch):
 
 
 def normal_model(n_rows: int) -> pm.Model:
-    y = np.random.default_rng(1).normal(2.0, 1.0, size=n_rows)
-    with pm.Model() as model:
-        pm.Normal("y", pm.Normal("mu", 0.0, 10.0), 1.0, observed=y)
-    return model
+    return normal_of(np.random.default_rng(1).normal(2.0, 1.0, size=n_rows), spread=10.0)
 
 
 def begin_chain(step, rng):
@@ -51,10 +47,8 @@ def begin_chain(step, rng):
 
 
 def sample(model: pm.Model, **settings):
-    with model:
-        step = AusterityMH(**settings)
-        idata = pm.sample(step=step, **SHORT, progressbar=False, compute_convergence_checks=False)
-    return step, idata
+    step = built(model, **settings)
+    return step, run(step, model, draws=150, tune=150, random_seed=1, quiet=False)
 
 
 class TestNUTSIsTaken:
@@ -89,8 +83,7 @@ class TestNUTSIsTaken:
         assert isinstance(step, AllRowsNUTS)
         assert "a sequential test reads 50% of the rows" in step.explain()
         monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 0.5)
-        with wide():
-            assert type(AusterityMH()) is FewRowsStep
+        assert type(built(wide())) is FewRowsStep
 
     def test_where_rows_are_few_for_the_dimensions(self, plans):
         rng = np.random.default_rng(1)
@@ -120,8 +113,8 @@ class TestNUTSIsTaken:
         y = np.random.default_rng(1).normal(size=60)
         with pm.Model() as model:
             pm.Normal("y", abs(pm.Normal("mu")) + 1.0, 1.0, observed=y + 3.0)
-        with model, pytest.warns(AusterityWarning, match="2 modes"):
-            step = AusterityMH()
+        with pytest.warns(AusterityWarning, match="2 modes"):
+            step = built(model)
         assert isinstance(step, AllRowsNUTS)
         assert "modes" in step.reason
 
@@ -159,40 +152,35 @@ class TestFewLevels:
             raise error("too long")
 
         monkeypatch.setattr(FewRowsStep, "__init__", end)
-        with groups():
-            assert isinstance(AusterityMH(), GroupedMH)
-        with normal_model(300):
-            assert AusterityMH().reason == "too long"
+        assert isinstance(built(groups()), GroupedMH)
+        assert built(normal_model(300)).reason == "too long"
 
     def test_where_everything_at_once_does_not_move(self, monkeypatch):
         def stuck(step, *args):
             return probe(step, *args) if isinstance(step, GroupedMH) else Probe("no", np.inf, 0.0)
 
         monkeypatch.setattr(by_default, "probe", stuck)
-        with groups():
-            assert isinstance(AusterityMH(), GroupedMH)
+        assert isinstance(built(groups()), GroupedMH)
 
     def test_first_where_entries_have_few_rows(self, monkeypatch):
         monkeypatch.setattr(by_default, "_CLEARLY_ENOUGH", 0.0)  # the first is taken
         chosen = []
         for fewest in (0, np.inf):
             monkeypatch.setattr(by_default, "_ROWS_OF_A_LEVEL", fewest)
-            with groups():
-                chosen.append(AusterityMH())
+            chosen.append(built(groups()))
         assert [isinstance(step, GroupedMH) for step in chosen] == [False, True]
 
 
 class TestProbe:
     def test_time_that_is_too_short_shows_that_of_a_step(self):
-        with normal_model(300):
-            found = probe(AusterityMH(epsilon=0.05), {"mu": np.array(0.0)}, 0.0, 400)
+        step = built(normal_model(300), epsilon=0.05)
+        found = probe(step, {"mu": np.array(0.0)}, 0.0, 400)
         assert not found.wrong
         assert 0.0 < found.seconds_per_effective_draw < 1.0
         assert np.isnan(found.share_effective)
 
     def test_chains_that_mix(self):
-        with normal_model(300):
-            step = AusterityMH(epsilon=0.05)
+        step = built(normal_model(300), epsilon=0.05)
         found = probe(step, {"mu": np.array(0.0)}, 100.0, 400)
         assert not found.wrong
         assert 0.1 < found.share_effective <= 1.0
@@ -241,16 +229,13 @@ class TestFewRowsAreRead:
         with pm.Model() as model:
             a = pm.Normal("a", pm.Normal("m"), pm.HalfNormal("s"), shape=n_levels)
             pm.Poisson("y", pm.math.exp(a[group]), observed=y)
-        with model:
-            step = AusterityMH()
-        assert isinstance(step, GroupedMH)
+        assert isinstance(built(model), GroupedMH)
 
     @pytest.mark.parametrize(
         "settings", [{"epsilon": 0.05}, {"test": "exact"}, {"anchor": {"mu": 2.0}}]
     )
     def test_where_a_setting_asks_for_it(self, settings):
-        with normal_model(300):
-            assert type(AusterityMH(**settings)) is FewRowsStep
+        assert type(built(normal_model(300), **settings)) is FewRowsStep
 
     def test_or_an_error_says_why_it_is_impossible(self):
         with pm.Model():

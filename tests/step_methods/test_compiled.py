@@ -8,7 +8,6 @@ import pytensor
 import pytest
 
 from pymc_austerity import (
-    AusterityMH,
     BarkerTest,
     CrankNicolsonProposal,
     LangevinProposal,
@@ -18,32 +17,14 @@ from pymc_austerity import (
 )
 from pymc_austerity.deciding.exact import ExactDecider, RowBoundError
 from pymc_austerity.deciding.sampling import AllRowsTogether
-from tests.running import assert_same_draws, sample
-from tests.step_methods.models import N_ROWS, normal_mean, normal_regression
-
-STEPS = 60
+from tests.running import assert_same_draws, built, chain_of, sample
+from tests.step_methods import models
+from tests.step_methods.models import N_ROWS, normal_mean, normal_regression, wide
 
 
 def logistic(n_rows=4 * N_ROWS, dtype="float64"):
-    """Binary outcomes; residuals about the mode vary from row to row."""
-    rng = np.random.default_rng(6)
-    x = rng.normal(size=(n_rows, 4)).astype(dtype)
-    y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ [1.0, -1.0, 0.5, 0.0]))
-    with pm.Model() as model:
-        beta = pm.Normal("beta", 0.0, 2.0, shape=4)
-        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
-    return model
-
-
-def wide(n_rows=2_000, n_columns=150):
-    """So many columns that decisions need most of the rows."""
-    rng = np.random.default_rng(8)
-    x = rng.normal(size=(n_rows, n_columns))
-    y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x[:, 0]))
-    with pm.Model() as model:
-        beta = pm.Normal("beta", 0.0, 0.2, shape=n_columns)
-        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
-    return model
+    """Residuals about the mode vary from row to row."""
+    return models.logistic(n_rows, [1.0, -1.0, 0.5, 0.0], seed=6, prior_sd=2.0, dtype=dtype)
 
 
 def heavy_tails(n_rows=2 * N_ROWS):
@@ -61,8 +42,7 @@ def heavy_tails(n_rows=2 * N_ROWS):
 
 def sampling(model, settings, n_tune=150):
     """A step method after tuning, and the point where it is."""
-    with model:
-        step = AusterityMH(**settings)
+    step = built(model, **settings)
     step.set_rng(np.random.default_rng(11))
     point = model.initial_point()
     for _ in range(n_tune):
@@ -75,16 +55,6 @@ def sampling(model, settings, n_tune=150):
 def twin(step):
     """A step method in the same state, of random numbers as well."""
     return pickle.loads(pickle.dumps(step))
-
-
-def run(step, point, n_steps=STEPS, between=lambda point: point):
-    """Points and statistics; `between` may replace a point by another one."""
-    points, statistics = [], []
-    for _ in range(n_steps):
-        point, (stats,) = step.step(between(point))
-        points.append(np.concatenate([np.ravel(value) for value in point.values()]))
-        statistics.append(stats)
-    return np.array(points), statistics
 
 
 def as_arrays(statistics):
@@ -137,7 +107,7 @@ def test_draws_are_those_of_python(model, settings):
     step, point = sampling(model(), settings)
     assert not step.python_needed
     python = in_python(step)
-    (points, statistics), (expected, by_python) = run(step, point), run(python, point)
+    (points, statistics), (expected, by_python) = chain_of(step, point), chain_of(python, point)
     np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-11)
     assert len(np.unique(points, axis=0)) > 5
     found, wanted = as_arrays(statistics), as_arrays(by_python)
@@ -156,7 +126,10 @@ def test_first_looks_that_have_grown_are_those_of_python(started):
     larger = step.decider.sampling.with_first_look(3 * step.decider.sampling.strata.n_first)
     step.decider.state.batch_size = larger.strata.n_first
     python = in_python(step)
-    (points, statistics), (expected, by_python) = run(step, started[1]), run(python, started[1])
+    (points, statistics), (expected, by_python) = (
+        chain_of(step, started[1]),
+        chain_of(python, started[1]),
+    )
     np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-11)
     n_rows = as_arrays(statistics)["n_rows_used"]
     np.testing.assert_array_equal(n_rows, as_arrays(by_python)["n_rows_used"])
@@ -165,8 +138,8 @@ def test_first_looks_that_have_grown_are_those_of_python(started):
 
 def test_blocks_of_any_length_give_the_same_draws(started):
     step, point = started
-    single = run(twin(step), point, between=dict)  # a new dictionary: nothing is made ahead
-    assert_same(run(twin(step), point), single)
+    single = chain_of(twin(step), point, between=dict)  # a new dictionary: nothing is made ahead
+    assert_same(chain_of(twin(step), point), single)
 
 
 def test_points_are_dictionaries_as_pymc_makes_them(started):
@@ -184,16 +157,16 @@ def test_the_state_within_a_block_is_that_of_the_last_draw(started, n_before):
     single = twin(step)
     for _ in range(n_before):
         point, _ = step.step(point)
-    run(single, started[1], n_before, between=dict)
+    chain_of(single, started[1], n_before, between=dict)
     state, expected = step.sampling_state, single.sampling_state
     assert state.rng == expected.rng
     assert repr(state.decision_state) == repr(expected.decision_state)
     if hasattr(state.proposal_state, "chosen"):
         assert state.proposal_state.chosen == expected.proposal_state.chosen
-    copy, first = twin(step), run(step, point)
-    assert_same(run(copy, point), first)
+    copy, first = twin(step), chain_of(step, point)
+    assert_same(chain_of(copy, point), first)
     step.sampling_state = state
-    np.testing.assert_array_equal(run(step, point)[0], first[0])
+    np.testing.assert_array_equal(chain_of(step, point)[0], first[0])
 
 
 def test_a_point_that_others_move_is_gone_on_from(started):
@@ -213,8 +186,8 @@ def test_a_point_that_others_move_is_gone_on_from(started):
         return lambda point: dict(between(point))
 
     step, point = started
-    blocks = run(twin(step), point, between=moved())
-    assert_same(blocks, run(twin(step), point, between=copied(moved())))
+    blocks = chain_of(twin(step), point, between=moved())
+    assert_same(blocks, chain_of(twin(step), point, between=copied(moved())))
 
 
 def test_audits_do_not_change_the_draws(started):
@@ -223,7 +196,7 @@ def test_audits_do_not_change_the_draws(started):
         pytest.skip("exact decisions are not checked")
     never, always = twin(step), twin(step)
     never.decider.audits.share, always.decider.audits.share = 0.0, 1.0
-    (points, unseen), (same, seen) = run(never, point), run(always, point)
+    (points, unseen), (same, seen) = chain_of(never, point), chain_of(always, point)
     np.testing.assert_array_equal(points, same)
     assert not any(stats["audited"] for stats in unseen)
     decided = [stats for stats in seen if stats["n_looks"]]
@@ -234,8 +207,8 @@ def test_several_transitions_a_draw_are_the_same_transitions(started):
     step, point = started
     every, third = twin(step), twin(step)
     object.__setattr__(third.settings, "steps_per_draw", 3)
-    points, statistics = run(every, point)
-    thinned, summed = run(third, point, STEPS // 3)
+    points, statistics = chain_of(every, point)
+    thinned, summed = chain_of(third, point, 20)
     np.testing.assert_array_equal(thinned, points[2::3])
     used = as_arrays(statistics)["n_rows_used"].reshape(-1, 3).sum(axis=1)
     np.testing.assert_array_equal(as_arrays(summed)["n_rows_used"], used)
@@ -247,7 +220,7 @@ def test_points_in_single_precision():
         step, point = sampling(model, {})
         assert not step.python_needed and point["beta"].dtype == np.float32
         python = in_python(step)
-        (points, _), (expected, _) = run(step, point, 20), run(python, point, 20)
+        (points, _), (expected, _) = chain_of(step, point, 20), chain_of(python, point, 20)
     assert points.dtype == np.float32
     np.testing.assert_allclose(points, expected, rtol=1e-4, atol=1e-5)
 
@@ -295,8 +268,7 @@ def own_proposal(point, rng):
     "normal_mean-settings4-epsilon is a function",
 )
 def test_python_is_used_where_it_has_to_be(model, settings, why):
-    with model():
-        step = AusterityMH(**settings)
+    step = built(model(), **settings)
     assert why in step.explain()
     assert step.constants["transitions"] == "Python"
 
@@ -312,8 +284,7 @@ def test_who_makes_the_transitions_is_said(started):
 def test_chains_of_a_run_are_walks_step_by_step():
     """Blocks in `pm.sample`, one chain after the other, and single steps."""
     model = logistic()
-    with model:
-        step = AusterityMH()
+    step = built(model)
     blocks = sample(step, model, draws=70, tune=20)
     in_blocks = step.step
     step.step = lambda point: in_blocks(dict(point))

@@ -6,14 +6,13 @@ import pickle
 import pytest
 
 from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, SettingError, SettingTypeError
-from tests.running import assert_same_draws, sample
+from tests.running import assert_same_draws, built, sample
 from tests.step_methods.models import normal_mean, normal_regression
 
 
 def test_draws_are_those_of_a_step_method_made_inside():
     model = normal_mean()
-    with model:
-        inside = AusterityMH(epsilon=0.05)
+    inside = built(model, epsilon=0.05)
     outside = AusterityMH(epsilon=0.05)
     assert_same_draws(sample(outside, model), sample(inside, model))
 

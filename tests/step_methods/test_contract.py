@@ -8,8 +8,9 @@ import pytest
 
 from pymc_austerity import AusterityMH, RandomWalkProposal, StaleDataError
 from pymc_austerity.step_methods.few_rows import FewRowsStep
-from tests.running import QUIET, assert_same_draws, sample
-from tests.step_methods.cases import METROPOLIS, PAPER, built
+from tests.running import assert_same_draws, built, sample
+from tests.step_methods import cases
+from tests.step_methods.cases import METROPOLIS, PAPER
 from tests.step_methods.models import (
     changing_data,
     groups,
@@ -21,21 +22,18 @@ from tests.step_methods.models import (
 @pytest.fixture(params=METROPOLIS)
 def metropolis(request):
     """A model and its step method: in the paper's setting, or as it comes."""
-    return built(request.param)
+    return cases.built(request.param)
 
 
 def test_pickles_hold_neither_rows_nor_model():
     sizes = []
     for n_rows in (2_000, 20_000):
-        with normal_regression(n_rows):
-            sizes.append(len(pickle.dumps(AusterityMH(epsilon=0.05))))
+        sizes.append(len(pickle.dumps(built(normal_regression(n_rows), epsilon=0.05))))
     assert sizes[1] < sizes[0] + 10_000
 
 
 def test_state_of_other_settings_is_refused():
-    model = normal_mean()
-    with model:
-        a, b = AusterityMH(epsilon=0.05), AusterityMH(epsilon=0.01)
+    a, b = (built(normal_mean(), epsilon=epsilon) for epsilon in (0.05, 0.01))
     with pytest.raises(ValueError, match="epsilon"):
         b.sampling_state = a.sampling_state
 
@@ -94,18 +92,9 @@ def test_beside_other_step_methods():
     model = groups()
     with model:
         steps = [AusterityMH(vars=["effect"], **PAPER), pm.Slice([model["spread"]])]
-        idata = pm.sample(
-            step=steps, draws=300, tune=300, chains=2, cores=1, random_seed=1, **QUIET
-        )
-        with_nuts = pm.sample(
-            step=AusterityMH(vars=[model["effect"]], **PAPER),
-            draws=100,
-            tune=100,
-            chains=2,
-            cores=1,
-            random_seed=1,
-            **QUIET,
-        )
+        alone = AusterityMH(vars=[model["effect"]], **PAPER)
+    idata = sample(steps, model, draws=300, tune=300, random_seed=1)
+    with_nuts = sample(alone, model, draws=100, tune=100, random_seed=1)
     for result in (idata, with_nuts):
         assert result["sample_stats"].attrs["n_rows"] == 2_000
         effect = result.posterior["effect"].values.mean(axis=(0, 1))
@@ -120,16 +109,14 @@ def test_variables_of_other_step_methods_reach_the_workers(context):
     model = groups()
     with model:
         steps = [AusterityMH(vars=["effect"], **PAPER), pm.Metropolis([model["spread"]])]
-        settings = {"draws": 40, "tune": 20, "chains": 2, "random_seed": 1} | QUIET
-        sequential = pm.sample(step=steps, cores=1, **settings)
-        parallel = pm.sample(step=steps, cores=2, mp_ctx=context, **settings)
+    sequential = sample(steps, model, draws=40, tune=20)
+    parallel = sample(steps, model, draws=40, tune=20, cores=2, mp_ctx=context)
     assert_same_draws(sequential, parallel)
 
 
 def test_one_step_method_for_each_variable_on_shared_rows():
     model = normal_regression()
-    with model:
-        compound = AusterityMH(blocked=False, **PAPER)
+    compound = built(model, blocked=False, **PAPER)
     assert isinstance(compound, AusterityMH)
     assert compound.explain().count("AusterityMH on y") == 2
     assert [step.var_names for step in compound.methods] == [("beta",), ("sigma_log__",)]
@@ -142,18 +129,8 @@ def test_one_step_method_for_each_variable_on_shared_rows():
 
 def test_chains_start_where_the_user_says():
     model = normal_mean()
-    with model:
-        step = AusterityMH(proposal=RandomWalkProposal([1e-16], scaling=1e-3), tune=False)
-        start = pm.sample(
-            step=step,
-            initvals=[{"mu": 0.25}, {"mu": 0.75}],
-            draws=2,
-            tune=0,
-            chains=2,
-            cores=1,
-            random_seed=1,
-            **QUIET,
-        )
+    step = built(model, proposal=RandomWalkProposal([1e-16], scaling=1e-3), tune=False)
+    start = sample(step, model, initvals=[{"mu": 0.25}, {"mu": 0.75}], draws=2, tune=0)
     np.testing.assert_allclose(start.posterior["mu"].values[:, 0], [0.25, 0.75])
 
 
@@ -182,10 +159,7 @@ def test_rows_changed_in_place_are_noticed():
 
 def test_a_state_belongs_to_its_rows():
     def step_on(seed):
-        with pm.Model():
-            y = np.random.default_rng(seed).normal(size=1_000)
-            pm.Normal("y", pm.Normal("mu"), 1.0, observed=y)
-            return AusterityMH(**PAPER)
+        return built(normal_mean(seed=seed), **PAPER)
 
     state = step_on(1).sampling_state
     step_on(1).sampling_state = state
@@ -195,8 +169,7 @@ def test_a_state_belongs_to_its_rows():
 
 def test_interrupted_runs_keep_their_draws():
     model = normal_mean()
-    with model:
-        step = AusterityMH(**PAPER)
+    step = built(model, **PAPER)
 
     def interrupt(trace, draw):
         if draw.draw_idx == 150:

@@ -17,6 +17,7 @@ from pymc_austerity import (
     StiefelProposal,
     StudentTTest,
 )
+from tests.running import built
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 from tests.step_methods.test_bad_input import refused
 
@@ -56,8 +57,8 @@ def test_two_settings_that_say_how_strict_the_test_is(settings):
 
 
 def test_a_default_that_is_written_contradicts_nothing():
-    with normal_mean():
-        AusterityMH(epsilon=0.1, max_error=None, test="auto", anchor="auto", control_variates=None)
+    default = {"max_error": None, "test": "auto", "anchor": "auto"}
+    built(normal_mean(), epsilon=0.1, control_variates=None, **default)
 
 
 @pytest.mark.parametrize(
@@ -83,32 +84,11 @@ def test_strata_by_name_are_the_default_with_control_variates():
     assert named.constants["sampling"] == default.constants["sampling"] == "StratifiedWindows"
 
 
-def test_an_anchor_without_control_variates():
-    refused(SettingError, "anchor", "leave one", anchor={"mu": 1.0}, control_variates=None)
-
-
 def test_fresh_rows_are_fresh_with_control_variates_too():
-    with normal_mean():
-        step = AusterityMH(sampling="fresh")
+    step = built(normal_mean(), sampling="fresh")
     assert step.anchor is not None
     assert step.constants["sampling"] == "FreshRows"
     assert "Uniform samples of 2,000 rows drawn anew, 500 at a look." in step.explain()
-
-
-@pytest.mark.parametrize("flag", ["tune", "blocked"])
-def test_flags_that_are_none(flag):
-    refused(SettingError, f"{flag}='no'", "True or False", **{flag: "no"})
-
-
-def test_mixture_without_an_approximation():
-    refused(
-        SettingError,
-        "ProposalMixture()",
-        "use RandomWalkProposal()",
-        "control variates",
-        proposal=ProposalMixture(),
-        control_variates=None,
-    )
 
 
 # ------------------------------------------------------------------ the bound of the first look
@@ -135,8 +115,7 @@ def test_batch_size_bounds_the_first_look_of_strata(batch_size):
 
 
 def test_a_batch_too_small_for_strata_is_uniform_and_says_so():
-    with normal_mean():
-        step = AusterityMH(batch_size=39)
+    step = built(normal_mean(), batch_size=39)
     assert step.anchor is not None
     assert step.constants["batch_size"] == 39
     assert "Uniform samples of 2,000 rows, 39 at a look, too few for strata." in step.explain()
@@ -157,6 +136,7 @@ def raises(point, rng):
         (lambda point, rng: point, SettingTypeError, "not a pair"),
         (lambda point, rng: (point, 0.0, 0.0), SettingTypeError, "not a pair"),
         (lambda point, rng: (point[:1], 0.0), SettingTypeError, "same shape"),
+        (lambda point, rng: (np.zeros(3), 0.0), SettingTypeError, "shape (3,)"),
         (lambda point, rng: (np.full(4, "x"), 0.0), SettingTypeError, "not numeric"),
         (lambda point, rng: (point, "x"), SettingTypeError, "log-ratio of type str"),
         (lambda point, rng: (point, np.zeros(4)), SettingTypeError, "log-ratio of type ndarray"),
@@ -164,7 +144,7 @@ def raises(point, rng):
         (lambda point, rng: (point, np.inf), SettingError, "log-ratio of inf"),
     ],
 )
-@pytest.mark.few("<lambda>-SettingTypeError-not a pair0")
+@pytest.mark.few("<lambda>-SettingTypeError-not a pair0", "<lambda>-SettingTypeError-shape (3,)")
 def test_functions_that_propose_nothing_of_use(proposal, error, words):
     refused(error, "the proposal", words, model=normal_regression(), proposal=proposal)
 
@@ -186,65 +166,6 @@ def test_a_proposal_of_a_class_is_tried_too():
             return point[:1], 0.0, state
 
     refused(SettingTypeError, "same shape", model=normal_regression(), proposal=Short())
-
-
-def test_bounds_are_tried_at_construction():
-    refused(
-        SettingError,
-        "largest_difference(proposed, current)",
-        "two points",
-        test=HoeffdingTest(lambda point: 1.0),
-    )
-
-
-@pytest.mark.parametrize("rng", ["x", -1, 1.5])
-@pytest.mark.parametrize("blocked", [True, False])
-def test_seeds_that_are_none(rng, blocked):
-    refused(
-        SettingTypeError,
-        "rng=",
-        "numpy.random.Generator",
-        model=normal_regression(),
-        rng=rng,
-        blocked=blocked,
-    )
-
-
-@pytest.mark.parametrize(
-    ("compile_kwargs", "error", "words"),
-    [
-        ({"mode": "NUMBAA"}, SettingError, "'NUMBA' may be meant"),
-        ({"moda": "NUMBA"}, SettingError, "'mode' may be meant"),
-        ("NUMBA", SettingTypeError, "dictionary"),
-    ],
-)
-def test_what_cannot_compile(compile_kwargs, error, words):
-    refused(error, "compile_kwargs", words, compile_kwargs=compile_kwargs)
-
-
-@pytest.mark.parametrize(
-    ("point", "error", "words"),
-    [
-        ({"mu": 0.0}, SettingError, "'beta' is missing"),
-        ({"beta": [0.0], "sigma_log__": 0.0}, SettingError, "has shape (1,)"),
-        (3.0, SettingTypeError, "model.initial_point()"),
-    ],
-)
-def test_points_that_do_not_fit(point, error, words):
-    refused(error, "initial_point", words, model=normal_regression(), initial_point=point)
-
-
-@pytest.mark.few("anchor0-shape (2,) for 'beta': give one of shape (3,)", "anchor1-finite")
-@pytest.mark.parametrize(
-    ("anchor", "words"),
-    [
-        ({"beta": [0.0, 0.0], "sigma": 1.0}, "shape (2,) for 'beta': give one of shape (3,)"),
-        ({"beta": [0.0, 0.0, np.nan], "sigma": 1.0}, "finite"),
-        ({"beta": [0.0, 0.0, 0.0], "sigma": -1.0}, "inside of the support"),
-    ],
-)
-def test_anchors_that_do_not_fit(anchor, words):
-    refused(SettingError, "anchor", words, model=normal_regression(), anchor=anchor)
 
 
 # ------------------------------------------------------------------ words

@@ -11,16 +11,22 @@ import pytest
 from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, HoeffdingTest, LangevinProposal
 from pymc_austerity.errors import SettingError
 from pymc_austerity.rows import stored
-from tests.running import assert_same_draws, sample
+from tests.running import (
+    assert_alike,
+    assert_goes_on,
+    assert_moments,
+    assert_same_draws,
+    assert_same_moves,
+    built,
+    sample,
+    walk,
+)
 from tests.setup.sources import Recorded, logistic, rows_of_regression
+from tests.sources.stores import npy
+from tests.step_methods.models import mean_of, normal_of
 
 N_ROWS = 70_000
 Y = np.random.default_rng(4).normal(1.0, 2.0, N_ROWS)
-
-
-def built(model, **settings):
-    with model:
-        return AusterityMH(**settings)
 
 
 def bound_of_regression(proposed, current):
@@ -28,16 +34,9 @@ def bound_of_regression(proposed, current):
     return 8.0 * np.linalg.norm(proposed - current)
 
 
-def moments(idata, name):
-    values = idata.posterior[name]
-    return values.mean(("chain", "draw")).values, values.std(("chain", "draw")).values
-
-
 @pytest.fixture(scope="module")
 def normal_mean():
-    with pm.Model() as model:
-        pm.Normal("y", pm.Normal("mean", 0.0, 10.0), 2.0, observed=Y[:20])
-    return model
+    return normal_of(Y[:20], spread=10.0, sigma=2.0)
 
 
 ORDERS = [pytest.param("in any order", marks=pytest.mark.exhaustive), "by time"]
@@ -55,11 +54,7 @@ class TestPosterior:
     def test_of_a_normal_mean(self, normal_mean):
         step = built(normal_mean, data={"y": Y})
         idata = sample(step, normal_mean, draws=2_000, tune=200, chains=2)
-        precision = N_ROWS / 4.0 + 0.01
-        mean, sd = Y.sum() / 4.0 / precision, precision**-0.5
-        found = moments(idata, "mean")
-        assert abs(found[0] - mean) < 0.1 * sd
-        assert abs(found[1] / sd - 1.0) < 0.1
+        assert_moments(idata.posterior["mu"], *mean_of(normal_of(Y)), at_least=500)
         assert (idata.sample_stats["n_rows_used"] == 0).all()  # the expansion is exact
         assert idata.sample_stats.attrs["data"] == "y"
 
@@ -75,10 +70,7 @@ class TestPosterior:
         )
         run = {"draws": 2_000, "tune": 200, "chains": 2}
         runs = sample(step, model, **run), sample(other, whole, **run)
-        for name in ("slopes", "effects"):
-            (one, sd), (two, expected) = (moments(idata, name) for idata in runs)
-            assert (abs(one - two) < 0.12 * expected).all()
-            assert (abs(sd / expected - 1.0) < 0.12).all()
+        assert_alike(*runs, ("slopes", "effects"), 0.12, 0.12)
 
 
 class TestPasses:
@@ -121,13 +113,7 @@ class TestRuns:
     def test_steps_travel_to_new_processes(self, regression):
         step = regression[-1]
         copy = pickle.loads(cloudpickle.dumps(step))
-        point = {name: value + 0.01 for name, value in regression[1].initial_point().items()}
-        following = []
-        for own in (step, copy):
-            own.set_rng(np.random.default_rng(2))
-            following.append(own.step(point)[0])
-        for name, value in following[0].items():
-            np.testing.assert_array_equal(following[1][name], value)
+        assert_same_moves([step, copy], regression[1].initial_point())
 
     def test_compiled_transitions_are_those_of_python(self, regression):
         _, model, _, step = regression
@@ -150,19 +136,11 @@ class TestRuns:
         _, model, _, step = regression
         step.set_rng(np.random.default_rng(8).spawn(2)[1])
         point = model.initial_point()
-        for _ in range(20):
-            point, _ = step.step(point)
+        walk(step, point, 20)
         if not tuning:
             step.stop_tuning()
-            for _ in range(20):
-                point, _ = step.step(point)
-        state, rng = step.sampling_state, step.rng.bit_generator.state
-        following = [step.step(point)[0] for _ in range(5)]
-        step.sampling_state = state
-        step.rng.bit_generator.state = rng
-        again = [step.step(point)[0] for _ in range(5)]
-        for one, other in zip(following, again, strict=True):
-            np.testing.assert_array_equal(one["slopes"], other["slopes"])
+            walk(step, point, 20)
+        assert_goes_on(step, point)
 
 
 def test_memory_does_not_grow_with_the_rows(normal_mean, monkeypatch):
@@ -210,8 +188,7 @@ class TestSettings:
     )
     def test_the_posterior_is_that_of_all_rows(self, regression, make, settings):
         data, model, _, step = regression
-        with model:
-            other = make(data=data, **settings)
+        other = built(model, make, data=data, **settings)
         anchor = step.target.anchor
         start = anchor.point[:2]
         initvals = {"slopes": start, "effects": anchor.point[2:]}
@@ -249,9 +226,7 @@ class TestSettings:
 class TestRowsThatAreGone:
     def test_are_not_needed_after_set_up(self, tmp_path):
         data = rows_of_regression(N_ROWS)
-        for name, array in data.items():
-            np.save(tmp_path / f"{name}.npy", array)
-        paths = {name: tmp_path / f"{name}.npy" for name in data}
+        paths = npy(tmp_path, data)
         model = logistic(data)
         step = built(model, data=paths)
         for path in paths.values():
@@ -290,26 +265,19 @@ class TestGroups:
     def test_posterior_is_that_of_the_same_rows_in_memory(self, data):
         few, whole = self.model(data, 50), self.model(data, 30_000)
         run = {"draws": 600, "tune": 300, "chains": 2}
-        with few:
-            step = GroupedMH(data=data)
-        with whole:
-            other = GroupedMH()
+        step, other = built(few, GroupedMH, data=data), built(whole, GroupedMH)
         assert not step.target.reads_all
         np.testing.assert_allclose(
             step.target.sweep.posterior.anchor, other.target.sweep.posterior.anchor, atol=0.02
         )
         one, two = sample(step, few, **run), sample(other, whole, **run)
-        for name in ("mean", "scale", "slope", "effects"):
-            (mean, sd), (expected, spread) = (moments(idata, name) for idata in (one, two))
-            assert (abs(mean - expected) < 0.35 * spread).all(), name
-            assert (abs(np.log(sd / spread)) < 0.35).all(), name
+        assert_alike(one, two, ("mean", "scale", "slope", "effects"), 0.35, 0.35)
         assert one.sample_stats["n_rows_used"].mean() < 2 * two.sample_stats["n_rows_used"].mean()
 
     def test_rows_are_stored_by_level_with_their_numbers(self, data):
         order = np.random.default_rng(3).permutation(30_000)
         shuffled = {name: array[order] for name, array in data.items()}
-        with self.model(shuffled, 50):
-            step = GroupedMH(data=shuffled)
+        step = built(self.model(shuffled, 50), GroupedMH, data=shuffled)
         (numbers,) = step.target.numbers.window(0, 30_000)
         assert np.array_equal(np.sort(numbers), np.arange(30_000))
         assert (np.diff(shuffled["school"][numbers]) >= 0).all()
@@ -317,14 +285,12 @@ class TestGroups:
         assert any(np.array_equal(array, shuffled["x"][numbers]) for array in stored)
 
     def test_is_what_austerity_mh_is(self, data):
-        with self.model(data, 50):
-            assert isinstance(AusterityMH(data=data, test="exact"), GroupedMH)
+        assert isinstance(built(self.model(data, 50), data=data, test="exact"), GroupedMH)
 
     @pytest.mark.exhaustive
     def test_runs_are_the_same_again_and_on_several_cores(self, data):
         model, run = self.model(data, 50), {"draws": 30, "tune": 30, "chains": 2}
-        with model:
-            step, again = GroupedMH(data=data), GroupedMH(data=data)
+        step, again = (built(model, GroupedMH, data=data) for _ in range(2))
         first = sample(step, model, **run)
         assert_same_draws(first, sample(step, model, cores=2, **run))
         assert_same_draws(first, sample(again, model, **run))

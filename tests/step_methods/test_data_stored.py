@@ -6,11 +6,10 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.deciding.sampling import StratifiedSampling, UniformSampling
 from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.rows import stored
-from tests.running import assert_same_draws, sample
+from tests.running import assert_alike, assert_same_draws, built, sample
 from tests.setup.sources import N_EXAMPLE, Recorded
 
 N_ROWS = 70_000
@@ -46,11 +45,6 @@ def robust(data, n_rows=N_EXAMPLE):
     return model
 
 
-def built(model, **settings):
-    with model:
-        return AusterityMH(**settings)
-
-
 ORDERS = [pytest.param("in any order", marks=pytest.mark.exhaustive), "by time"]
 
 
@@ -72,12 +66,7 @@ def test_posterior_is_that_of_the_same_rows_in_memory(run):
     assert max(first) <= 2 * min(first)
     draws = {"draws": 2_000, "tune": 200, "chains": 2}
     runs = sample(step, model, **draws), sample(other, whole, **draws)
-    for name in ("coefficients", "log_scale"):
-        one, two = (idata.posterior[name] for idata in runs)
-        expected = two.std(("chain", "draw")).values
-        gap = (one.mean(("chain", "draw")) - two.mean(("chain", "draw"))).values
-        assert (abs(gap) < 0.15 * expected).all()
-        assert (abs(one.std(("chain", "draw")).values / expected - 1.0) < 0.15).all()
+    assert_alike(*runs, ("coefficients", "log_scale"), 0.15, 0.15)
 
 
 def test_the_store_has_every_row_once_in_random_order(run):

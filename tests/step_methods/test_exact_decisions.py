@@ -16,30 +16,21 @@ from pymc_austerity.diagnostics import audit, data_usage, report
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import split_log_density
 from pymc_austerity.plots import plot_audit, plot_data_usage, plot_decision_errors
-from tests.running import sample
+from tests.running import built, sample, walk
+from tests.step_methods.models import logistic
+from tests.zoo.registry import written
 
 N_ROWS = 4_000
 
 
-def logistic(n_rows=N_ROWS, n_columns=4):
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(n_rows, n_columns))
-    y = (rng.random(n_rows) < 1 / (1 + np.exp(-x @ np.full(n_columns, 0.4)))).astype(np.int8)
-    with pm.Model() as model:
-        beta = pm.Normal("beta", 0.0, 1.0, shape=n_columns)
-        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
-    return model
-
-
 @pytest.fixture(scope="module")
 def model():
-    return logistic()
+    return logistic(N_ROWS, np.full(4, 0.4), seed=1)
 
 
 @pytest.fixture(scope="module")
 def step(model):
-    with model:
-        return AusterityMH(test="exact")
+    return built(model, test="exact")
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +75,9 @@ class TestRun:
         sample(step, model, draws=1, tune=150, chains=1)
         before = step.decider.state
         sampling_state = step.sampling_state
-        point = model.initial_point()
         step.set_rng(np.random.default_rng(0))
         step.sampling_state = sampling_state
-        for _ in range(150):
-            point, _ = step.step(point)
+        walk(step, model.initial_point(), 150)
         assert step.decider.state.inflation.value == before.inflation.value
         assert step.decider.state.inflation.tries == 0.0
 
@@ -174,13 +163,8 @@ def categories(rng):
 @pytest.mark.few("categories")
 @pytest.mark.parametrize("write", [zero_inflated_counts, categories])
 def test_sums_of_exponentials_are_bounded(write):
-    with pm.Model():
-        write(np.random.default_rng(0))
-        step = AusterityMH(test="exact")
-        idata = pm.sample(
-            100, tune=100, chains=1, step=step, random_seed=1, progressbar=False,
-            compute_convergence_checks=False,
-        )  # fmt: skip
+    model = written(write, np.random.default_rng(0))
+    idata = sample(built(model, test="exact"), model, draws=100, tune=100, chains=1)
     assert idata.sample_stats["n_rows_used"].mean() < 400
     assert idata.sample_stats["decision_error"].max() == 0.0
 

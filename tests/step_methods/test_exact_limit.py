@@ -7,21 +7,12 @@ import pytest
 from pymc_austerity import AusterityMH, RandomWalkProposal
 from pymc_austerity.proposals import Layout
 from tests.references import metropolis
+from tests.running import built, chain_of, walk
 from tests.step_methods.models import N_ROWS, normal_mean, normal_regression
 
 COVARIANCE = 0.002 * np.array(
     [[1.0, 0.3, 0.0, 0.0], [0.3, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.5]]
 )
-
-
-def chain_of(step, start, n_steps):
-    points, statistics = [], []
-    point = start
-    for _ in range(n_steps):
-        point, (stats,) = step.step(point)
-        points.append(np.concatenate([np.ravel(value) for value in point.values()]))
-        statistics.append(stats)
-    return np.array(points), statistics
 
 
 @pytest.mark.few("windows-settings1")
@@ -32,8 +23,7 @@ def chain_of(step, start, n_steps):
 def test_all_rows_give_the_chain_of_a_full_data_sampler(settings, sampling):
     model = normal_regression()
     walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
-    with model:
-        step = AusterityMH(proposal=walk, sampling=sampling, tune=False, rng=11, **settings)
+    step = built(model, proposal=walk, sampling=sampling, tune=False, rng=11, **settings)
     start = model.initial_point()
     chain, statistics = chain_of(step, start, 300)
 
@@ -61,10 +51,9 @@ def test_the_chain_of_pymc_metropolis():
             epsilon=0.0, tune=False, rng=5, proposal=RandomWalkProposal([0.01], scaling=1.0)
         )
         theirs = pm.Metropolis(S=np.array([0.1]), tune=False, rng=5)
-    ours_chain, _ = chain_of(ours, model.initial_point(), 500)
-    theirs_chain, _ = chain_of(theirs, model.initial_point(), 500)
-    np.testing.assert_array_equal(ours_chain, theirs_chain)
-    assert len(np.unique(ours_chain)) > 50
+    chains = [walk(step, model.initial_point(), 500) for step in (ours, theirs)]
+    np.testing.assert_array_equal(*chains)
+    assert len(np.unique(chains[0])) > 50
 
 
 @pytest.mark.exhaustive

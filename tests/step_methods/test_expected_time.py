@@ -5,11 +5,11 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc_austerity.step_methods.expected_time import nuts_seconds, size_of
+from tests.zoo.registry import written
 
 
 def size(write):
-    with pm.Model() as model:
-        write()
+    model = written(write)
     return size_of(model, model.initial_point())
 
 

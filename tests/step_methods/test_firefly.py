@@ -8,18 +8,22 @@ from scipy import stats
 from pymc_austerity import FireflyMH
 from pymc_austerity.diagnostics import report
 from pymc_austerity.errors import SettingError
-from tests.running import sample
+from tests.running import built, sample
+from tests.zoo.registry import written
+
+Y = np.random.default_rng(1).poisson(0.5, size=2_000)
+
+
+def poisson():
+    pm.Poisson("y", pm.Gamma("rate", 2.0, 3.0), observed=Y)
 
 
 @pytest.fixture(scope="module")
 def run():
     """A Poisson rate, with the gamma posterior that belongs to it."""
-    y = np.random.default_rng(1).poisson(0.5, size=2_000)
-    with pm.Model() as model:
-        rate = pm.Gamma("rate", 2.0, 3.0)
-        pm.Poisson("y", rate, observed=y)
-        step = FireflyMH()
-    posterior = stats.gamma(2.0 + y.sum(), scale=1.0 / (3.0 + y.size))
+    model = written(poisson)
+    step = built(model, FireflyMH)
+    posterior = stats.gamma(2.0 + Y.sum(), scale=1.0 / (3.0 + Y.size))
     return step, posterior, sample(step, model, draws=4_000, tune=1_000)
 
 
@@ -42,12 +46,8 @@ def test_statistics(run):
 
 
 def test_several_steps_of_a_draw_add_up():
-    y = np.random.default_rng(1).poisson(0.5, size=2_000)
-    with pm.Model() as model:
-        rate = pm.Gamma("rate", 2.0, 3.0)
-        pm.Poisson("y", rate, observed=y)
-        step = FireflyMH(steps_per_draw=3)
-    values = sample(step, model, draws=50, tune=50).sample_stats
+    model = written(poisson)
+    values = sample(built(model, FireflyMH, steps_per_draw=3), model).sample_stats
     assert values["n_looks"].max() == 3
     assert (values["n_bright"] <= values["n_rows_used"]).all()
 

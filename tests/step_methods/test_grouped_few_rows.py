@@ -1,12 +1,12 @@
 """A scale that all rows share, beside many levels with few rows each."""
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 
 from pymc_austerity import GroupedMH
-from tests.running import QUIET
+from tests.references import moments_of
+from tests.running import assert_moments, sample
 
 N_LEVELS, N_EACH = 3_000, 3
 
@@ -19,14 +19,13 @@ def y():
 
 @pytest.fixture(scope="module")
 def run(y):
-    with pm.Model():
+    with pm.Model() as model:
         sigma = pm.HalfNormal("sigma", 2.0)
         a = pm.Normal("a", 0.0, 1.0, shape=N_LEVELS)
         level = np.repeat(np.arange(N_LEVELS), N_EACH)
         pm.Normal("y", a[level], sigma, observed=y.ravel())
         step = GroupedMH()
-        settings = {"draws": 500, "tune": 300, "chains": 2, "cores": 1, "random_seed": 4}
-        return step, pm.sample(step=step, **settings, **QUIET)
+    return step, sample(step, model, draws=500, tune=300, random_seed=4)
 
 
 def moments(y):
@@ -38,18 +37,11 @@ def moments(y):
     log_density -= 0.5 * N_LEVELS * np.log(of_means) + (y.mean(axis=1) ** 2).sum() / (
         2.0 * of_means
     )
-    weights = np.exp(log_density - log_density.max() - sigma**2 / 8.0)
-    mean = np.average(sigma, weights=weights)
-    return mean, np.sqrt(np.average((sigma - mean) ** 2, weights=weights))
+    return moments_of(log_density - sigma**2 / 8.0, sigma)
 
 
 def test_its_posterior_is_that_of_quadrature(run, y):
-    draws = run[1].posterior["sigma"]
-    mean, sd = moments(y)
-    ess = float(az.ess(draws.values))
-    assert ess > 200
-    assert abs(float(draws.mean()) - mean) < 4.0 * sd / np.sqrt(ess)
-    assert float(draws.std()) == pytest.approx(sd, rel=4.0 / np.sqrt(2.0 * ess))
+    assert_moments(run[1].posterior["sigma"], *moments(y), at_least=200)
 
 
 def test_the_modes_of_levels_are_far_from_where_it_lies(run, y):

@@ -1,12 +1,11 @@
 """Levels with decisions of their own, in both forms that users write."""
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, GroupedMH
-from tests.running import QUIET
+from pymc_austerity import GroupedMH
+from tests.running import assert_moments, built, sample
 from tests.step_methods.quadrature import normal_means
 
 N_GROUPS = 40
@@ -46,10 +45,9 @@ def model_of(form, group, y):
 def run(request):
     form, rows_per_group, n_groups = request.param
     group, y = data(rows_per_group, n_groups)
-    with model_of(form, group, y):
-        settings = {"draws": 2_000, "tune": 500, "chains": 2, "cores": 1, "random_seed": 3}
-        step = GroupedMH()
-        return group, y, step, pm.sample(step=step, **settings, **QUIET)
+    model = model_of(form, group, y)
+    step = built(model, GroupedMH)
+    return group, y, step, sample(step, model, draws=2_000, tune=500)
 
 
 @pytest.mark.few("centered, 3 rows, 40 groups-mu", "centered, 3 rows, 40 groups-tau")
@@ -57,13 +55,8 @@ def run(request):
 @pytest.mark.parametrize("name", ["mu", "tau"])
 def test_means_and_scales_are_those_of_quadrature(name, run):
     group, y, _, idata = run
-    draws = idata.posterior[name]
     mean, sd = normal_means(group, y)[name]
-    ess = float(az.ess(draws.values))
-    assert ess > 150
-    assert abs(float(draws.mean()) - mean) < 4 * sd / np.sqrt(ess)
-    ess_of_spread = float(az.ess(draws.values, method="sd"))
-    assert float(draws.std()) == pytest.approx(sd, rel=4 / np.sqrt(2 * ess_of_spread) + 0.05)
+    assert_moments(idata.posterior[name], mean, sd, at_least=150, slack=0.05)
 
 
 @pytest.mark.slow
@@ -82,17 +75,19 @@ def test_output_has_the_variables_of_the_user(run):
     np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("n_groups", [8, N_GROUPS])
-def test_is_what_non_centered_groups_get(n_groups):
-    group, y = data(3, n_groups)
-    with model_of("not centered", group, y):
-        assert isinstance(AusterityMH(), GroupedMH)
-    with model_of("centered", group, y):
-        assert not isinstance(AusterityMH(), GroupedMH)
-
-
-def test_is_what_groups_of_one_row_get():
-    group, y = data(1, 8)
-    with model_of("centered", group, y):
-        assert isinstance(AusterityMH(), GroupedMH)
+@pytest.mark.few("centered-1-8-True")
+@pytest.mark.parametrize(
+    ("form", "rows_per_group", "n_groups", "is_grouped"),
+    [
+        ("centered", 1, 8, True),
+        ("not centered", 3, 8, True),
+        ("not centered", 3, N_GROUPS, True),
+        ("centered", 3, 8, False),
+        ("centered", 3, N_GROUPS, False),
+    ],
+)
+def test_is_what_groups_of_few_rows_and_non_centered_ones_get(
+    form, rows_per_group, n_groups, is_grouped
+):
+    step = built(model_of(form, *data(rows_per_group, n_groups)))
+    assert isinstance(step, GroupedMH) is is_grouped

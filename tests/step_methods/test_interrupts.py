@@ -11,15 +11,14 @@ import threading
 import time
 from pathlib import Path
 
-import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH
 from pymc_austerity.step_methods.interrupts import (
     clean_interrupt,
     defer_interrupts,
     restore_interrupts,
 )
+from tests.running import built, sample
 from tests.step_methods.models import normal_mean
 
 REPOSITORY = Path(__file__).parents[2]
@@ -49,11 +48,9 @@ def sample_and(act, **arguments):
         if draw.draw_idx == 20:
             act()
 
-    with normal_mean():
-        return pm.sample(
-            draws=50, tune=0, chains=1, cores=1, step=AusterityMH(batch_size=100),
-            callback=callback, progressbar=False, compute_convergence_checks=False, **arguments,
-        )  # fmt: skip
+    model, settings = normal_mean(), {"draws": 50, "tune": 0, "chains": 1, "quiet": False}
+    step = built(model, batch_size=100)
+    return sample(step, model, callback=callback, **(settings | arguments))
 
 
 def interrupt():
@@ -107,8 +104,7 @@ def test_a_handler_of_the_user_is_called_outside_of_the_loop():
     calls = []
     before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
     try:
-        with normal_mean():
-            step = AusterityMH(batch_size=100)
+        step = built(normal_mean(), batch_size=100)
         step.set_rng(1)
         interrupt()
         assert calls == [signal.SIGINT]

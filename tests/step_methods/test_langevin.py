@@ -3,18 +3,19 @@
 import functools
 import warnings
 
-import arviz as az
 import numpy as np
 import pymc as pm
 import pytensor
-import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
 from pymc_austerity import AusterityMH, AusterityWarning, LangevinProposal, SettingError
 from pymc_austerity.sequential import BarkerTest
-from tests.running import QUIET
+from tests.model.splitting import bessel, by_name
+from tests.references import moments_of
+from tests.running import assert_moments, built, refused_in_a_sentence, sample, walk
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
+from tests.zoo.registry import written
 
 PAPER = {"control_variates": None, "sampling": "windows", "batch_size": 100}
 SLOW = {"compile_kwargs": {"mode": "FAST_COMPILE"}}  # quick to compile
@@ -38,8 +39,7 @@ def logistic(n_columns=1):
 
 def gradients_of(model, langevin=None, **settings):
     """A step method and its gradients; where it takes no steps it need not be fast."""
-    with model:
-        step = AusterityMH(proposal=langevin or LangevinProposal(batch_size=50), **settings)
+    step = built(model, proposal=langevin or LangevinProposal(batch_size=50), **settings)
     return step, step.proposal.gradients
 
 
@@ -52,11 +52,7 @@ class TestGradients:
         expected = model.compile_dlogp()
         for _ in range(3):
             point = rng.normal(scale=0.5, size=step.target.start.size)
-            values, first = {}, 0
-            for variable in model.value_vars:
-                shape = np.shape(model.initial_point()[variable.name])
-                values[variable.name] = point[first : first + int(np.prod(shape))].reshape(shape)
-                first += int(np.prod(shape))
+            values = by_name(point, model.value_vars, model.initial_point())
             found = gradients.draw(rng)(point)
             np.testing.assert_allclose(found, expected(values), rtol=1e-8, atol=1e-8)
         assert gradients.batch_size == step.n_rows == step.proposal.n_rows_read
@@ -98,11 +94,9 @@ class TestGradients:
                 beta = pm.Normal("beta", 0.0, 1.0, shape=2)
                 pm.Bernoulli("y", logit_p=(x.astype("float32") * beta).sum(axis=1), observed=y)
                 step = AusterityMH(proposal=LangevinProposal(batch_size=50), **PAPER, **SLOW)
-                point = model.initial_point()
-                for _ in range(20):
-                    point, _ = step.step(point)
-            assert point["beta"].dtype == np.float32
-            assert np.isfinite(point["beta"]).all() and (point["beta"] != 0.0).all()
+            points = walk(step, model.initial_point(), 20)
+            assert points.dtype == np.float32
+            assert np.isfinite(points).all() and (points[-1] != 0.0).all()
 
 
 @functools.cache
@@ -112,10 +106,7 @@ def exact():
     beta = np.linspace(-2.0, 4.0, 6_001)
     logit = np.outer(beta, x[:, 0])
     log_density = (y * logit - np.logaddexp(0.0, logit)).sum(axis=1) - 0.5 * beta**2
-    weights = np.exp(log_density - log_density.max())
-    weights /= weights.sum()
-    mean = weights @ beta
-    return mean, np.sqrt(weights @ (beta - mean) ** 2)
+    return moments_of(log_density, beta)
 
 
 RESIDUALS = {"epsilon": 1e-6, "control_variates": 2, "batch_size": 150}
@@ -148,29 +139,10 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_posterior_is_that_of_quadrature(variant):
     of_proposal, of_step = VARIANTS[variant]
-    with logistic():
-        idata = pm.sample(
-            step=AusterityMH(proposal=LangevinProposal(**of_proposal), **of_step),
-            draws=3_000,
-            tune=700,
-            chains=2,
-            cores=1,
-            random_seed=2,
-            **QUIET,
-        )
-    draws = idata.posterior["beta"].values[..., 0]
-    ess = float(az.ess(idata)["beta"].values[0])
-    ess_of_squares = float(az.ess(az.convert_to_dataset({"b": (draws - draws.mean()) ** 2}))["b"])
-    mean, sd = exact()
-    assert ess > 100
-    assert abs(draws.mean() - mean) < 4 * sd / np.sqrt(ess)
-    assert abs(draws.std() / sd - 1) < 4 / np.sqrt(2 * ess_of_squares)
-
-
-def sample(step, model, **kwargs):
-    settings = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 3}
-    with model:
-        return pm.sample(step=step, model=model, **(settings | QUIET | kwargs))
+    model = logistic()
+    step = built(model, proposal=LangevinProposal(**of_proposal), **of_step)
+    idata = sample(step, model, draws=3_000, tune=700, random_seed=2)
+    assert_moments(idata.posterior["beta"][..., 0], *exact(), at_least=100)
 
 
 class TestContract:
@@ -220,7 +192,7 @@ class TestUncorrected:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             step.set_rng(np.random.default_rng(1))
-            walk(step, model, 300)
+            walk(step, model.initial_point(), 300)
         (message,) = [str(w.message) for w in caught if w.category is AusterityWarning]
         assert "test=None diverges" in message and "step_size smaller than" in message
 
@@ -232,23 +204,14 @@ class TestUncorrected:
         with warnings.catch_warnings():
             warnings.simplefilter("error", AusterityWarning)
             step.set_rng(np.random.default_rng(1))
-            walk(step, model, 300)
-
-
-def walk(step, model, n_steps):
-    point = model.initial_point()
-    for _ in range(n_steps):
-        point, _ = step.step(point)
+            walk(step, model.initial_point(), 300)
 
 
 class TestRefusals:
     @staticmethod
     def refused(*words, build=logistic, langevin=None, **settings):
-        with build(), pytest.raises(SettingError) as caught:
+        with build(), refused_in_a_sentence(SettingError, *words):
             AusterityMH(proposal=langevin or LangevinProposal(), **settings, **PAPER, **SLOW)
-        message = str(caught.value)
-        assert all(word in message for word in words)
-        assert "\n" not in message and message.endswith(".")
 
     def test_discrete_variables(self):
         self.refused("'flip'", "'tau'", "discrete", build=switch_point)
@@ -261,12 +224,4 @@ class TestRefusals:
         self.refused("control_variates=True", "has none", langevin=langevin)
 
     def test_operations_without_gradient(self):
-        def bessel():
-            with pm.Model() as model:
-                order = pm.HalfNormal("order")
-                pm.CustomDist(
-                    "y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30)
-                )
-            return model
-
-        self.refused("no gradient", "RandomWalkProposal()", build=bessel)
+        self.refused("no gradient", "RandomWalkProposal()", build=lambda: written(bessel))

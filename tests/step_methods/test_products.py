@@ -6,14 +6,14 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.special import softmax
 
-from pymc_austerity import AusterityMH
+from tests.running import assert_moments, assert_same_moves, built, sample
 
 N, D = 4_000, 3
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(N, D))
 Y = X @ np.array([0.6, -0.3, 0.1]) + RNG.normal(size=N)
-RUN = {"cores": 1, "progressbar": False, "random_seed": 3, "compute_convergence_checks": False}
 
 
 def build(n_rows=N):
@@ -25,9 +25,9 @@ def build(n_rows=N):
 
 @pytest.fixture(scope="module")
 def run():
-    with build():
-        step = AusterityMH()
-        return step, pm.sample(draws=4_000, tune=1_000, chains=2, step=step, **RUN)
+    model = build()
+    step = built(model)
+    return step, sample(step, model, draws=4_000, tune=1_000)
 
 
 def by_quadrature():
@@ -41,8 +41,7 @@ def by_quadrature():
         log_density[i] -= 0.5 * tau**2
         means.append(mean)
         squares.append(mean**2 + np.diag(np.linalg.inv(precision)))
-    weights = np.exp(log_density - log_density.max())
-    weights /= weights.sum()
+    weights = softmax(log_density)
     first = np.column_stack([taus, np.array(means)])
     second = np.column_stack([taus**2, np.array(squares)])
     return weights @ first, np.sqrt(weights @ second - (weights @ first) ** 2)
@@ -54,12 +53,7 @@ def test_draws_have_the_posterior(run):
     means, sds = by_quadrature()
     draws = np.concatenate([idata.posterior["tau"].values[..., None], idata.posterior["z"]], axis=2)
     for k in range(1 + D):
-        own = draws[..., k]
-        error = own.std() / np.sqrt(float(az.ess(own)))
-        assert abs(own.mean() - means[k]) < 4.5 * error
-        spread = (own - own.mean()) ** 2
-        error = spread.std() / np.sqrt(float(az.ess(spread)))
-        assert abs(spread.mean() - sds[k] ** 2) < 4.5 * error
+        assert_moments(draws[..., k], means[k], sds[k], at_least=200)
 
 
 def test_says_so(run):
@@ -69,22 +63,13 @@ def test_says_so(run):
 
 def test_copies_sample_the_same(run):
     step, _ = run
-    runs = []
-    for own in (step, pickle.loads(pickle.dumps(step))):
-        own.set_rng(np.random.default_rng(1))
-        point, found = build().initial_point(), []
-        for _ in range(20):
-            point, _ = own.step(point)
-            found.append(point["z"])
-        runs.append(np.array(found))
-    np.testing.assert_array_equal(*runs)
+    assert_same_moves([step, pickle.loads(pickle.dumps(step))], build().initial_point())
 
 
 def test_goes_on_with_an_earlier_run(run):
     _, idata = run
-    with build():
-        step = AusterityMH(resume=idata)
-        more = pm.sample(draws=2_000, tune=0, chains=2, step=step, **RUN)
+    model = build()
+    more = sample(built(model, resume=idata), model, draws=2_000, tune=0)
     means, sds = by_quadrature()
     own = more.posterior["tau"].values
     error = own.std() / np.sqrt(float(az.ess(own)))
@@ -95,5 +80,4 @@ def test_goes_on_with_an_earlier_run(run):
 
 
 def test_few_rows_are_left_as_they_are():
-    with build(n_rows=100):
-        assert AusterityMH().coordinates.names == ()
+    assert built(build(n_rows=100)).coordinates.names == ()

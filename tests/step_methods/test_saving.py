@@ -4,8 +4,7 @@ import arviz as az
 import pytest
 import xarray as xr
 
-from pymc_austerity import AusterityMH
-from tests.running import assert_same_draws, sample
+from tests.running import assert_same_draws, built, sample
 from tests.step_methods.models import normal_mean
 
 N_ROWS = 200_000
@@ -15,9 +14,7 @@ N_ROWS = 200_000
 def run():
     """Few draws on many rows."""
     model = normal_mean(n_rows=N_ROWS)
-    with model:
-        step = AusterityMH()
-    return sample(step, model, draws=100, tune=20)
+    return sample(built(model), model, draws=100, tune=20)
 
 
 def test_without_the_data_a_file_is_small(run, tmp_path):

@@ -14,24 +14,23 @@ from pymc_austerity import (
     RandomWalkProposal,
     ReversibleJumpProposal,
     SettingError,
-    SettingTypeError,
     StudentTTest,
 )
 from pymc_austerity.diagnostics import audit, report
 from pymc_austerity.sequential import Tightening
-from tests.running import QUIET
-from tests.setup.test_defaults import moments, rare_influence
-from tests.step_methods.models import normal_mean
+from tests.running import assert_moments, built
+from tests.running import sample as run
+from tests.setup.test_defaults import rare_influence
+from tests.step_methods.models import mean_of, normal_mean
+from tests.step_methods.regressions import logistic, poisson, regression, student_t
 from tests.step_methods.test_bad_input import refused
 
 PAPER = {"control_variates": None, "batch_size": 200}
 
 
 def sample(model, draws=1_000, tune=1_000, chains=2, seed=1, **settings):
-    with model:
-        step = AusterityMH(**settings)
-        arguments = {"draws": draws, "tune": tune, "chains": chains, "cores": 1}
-        return pm.sample(step=step, random_seed=seed, **arguments, **QUIET)
+    step = built(model, **settings)
+    return run(step, model, draws=draws, tune=tune, chains=chains, random_seed=seed)
 
 
 def largest_difference(model):
@@ -66,13 +65,7 @@ def test_posterior_of_a_normal_mean(test, settings):
     if isinstance(test, type):
         test = test(largest_difference(model), error_prob=0.05)
     idata = sample(model, draws=4_000, seed=3, test=test, **settings)
-    found_mean, found_sd, ess = (float(value[0]) for value in moments(idata))
-    (y,) = (model.rvs_to_values[rv].data for rv in model.observed_RVs)
-    precision = y.size / 4.0 + 0.01
-    mean, sd = y.sum() / 4.0 / precision, precision**-0.5
-    assert ess > 200
-    assert abs(found_mean - mean) < 4.0 * sd / np.sqrt(ess)
-    assert abs(found_sd - sd) < (4.0 / np.sqrt(2.0 * ess) + 0.02) * sd
+    assert_moments(idata.posterior["mu"], *mean_of(model), at_least=200, slack=0.02)
     stats = idata["sample_stats"]
     assert stats.attrs["test"] == type(test).__name__
     np.testing.assert_array_equal(stats["test_epsilon"], getattr(test, "epsilon", np.nan))
@@ -81,8 +74,7 @@ def test_posterior_of_a_normal_mean(test, settings):
 def test_bounded_differences_need_uniform_samples_that_double():
     model = normal_mean()
     bound = largest_difference(model)
-    with model:
-        step = AusterityMH(test=HoeffdingTest(bound), batch_size=100)
+    step = built(model, test=HoeffdingTest(bound), batch_size=100)
     assert step.anchor is None
     assert "at most 5% of decisions are wrong, if the bound is right" in repr(step)
     idata = sample(model, draws=200, tune=0, test=HoeffdingTest(bound), batch_size=100)
@@ -110,11 +102,8 @@ def test_epsilon_as_a_function_of_the_draw():
 @pytest.mark.parametrize("tune", [100, 800])
 def test_the_default_tightens_while_tuning_only(tune):
     model = normal_mean()
-    with model:
-        step = AusterityMH(epsilon=0.05, **PAPER)
-        idata = pm.sample(
-            draws=20, tune=tune, step=step, chains=1, discard_tuned_samples=False, **QUIET
-        )
+    step = built(model, epsilon=0.05, **PAPER)
+    idata = run(step, model, draws=20, tune=tune, chains=1, discard_tuned_samples=False)
     np.testing.assert_array_equal(idata["sample_stats"]["test_epsilon"], 0.05)
     schedule = Tightening(0.05)
     expected = [schedule(draw) for draw in range(tune)]
@@ -128,9 +117,8 @@ def test_the_default_tightens_while_tuning_only(tune):
 @pytest.mark.exhaustive
 def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
     model = normal_mean(n_rows=10_000)
-    with model:
-        step = AusterityMH(max_error=0.02, control_variates=None, audit=0.5)
-        idata = pm.sample(step=step, draws=800, tune=800, chains=2, cores=1, random_seed=1, **QUIET)
+    step = built(model, max_error=0.02, control_variates=None, audit=0.5)
+    idata = run(step, model, draws=800, tune=800, random_seed=1)
     assert "designed while tuning); on average at most 2% of decisions are wrong" in repr(step)
     assert "wrong with a probability of at most 0.02 in the worst case" in step.explain()
     assert f"with epsilon={step.decider.worst_case.epsilon:g} while tuning" in step.explain()
@@ -150,29 +138,10 @@ def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
     assert "promised" in report(idata)
 
 
-def regression(kind, n_rows=50_000):
-    rng = np.random.default_rng(12)
-    x = rng.normal(size=(n_rows, 4))
-    eta = x @ [0.4, -0.3, 0.2, 0.1] + 0.2
-    with pm.Model() as model:
-        beta, level = pm.Normal("beta", 0.0, 2.0, shape=4), pm.Normal("level", 0.0, 2.0)
-        predictor = level + pm.math.dot(x, beta)
-        if kind == "logistic":
-            observed = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-eta))).astype("int8")
-            pm.Bernoulli("y", logit_p=predictor, observed=observed)
-        elif kind == "poisson":
-            pm.Poisson("y", pm.math.exp(predictor), observed=rng.poisson(np.exp(eta)))
-        else:
-            nu, sigma = pm.Gamma("nu", 2.0, 0.1), pm.HalfNormal("sigma", 2.0)
-            observed = eta + rng.standard_t(4.0, size=n_rows)
-            pm.StudentT("y", nu=nu, mu=predictor, sigma=sigma, observed=observed)
-    return model
-
-
 WITHOUT, STRATA = {"control_variates": None}, {"sampling": "strata"}
 
 
-@pytest.mark.parametrize("kind", ["logistic", "poisson", "student_t"])
+@pytest.mark.parametrize("kind", [logistic, poisson, student_t])
 @pytest.mark.parametrize("settings", [WITHOUT, STRATA])
 @pytest.mark.exhaustive
 def test_the_audited_error_is_the_one_asked_for(kind, settings):
@@ -222,34 +191,6 @@ def test_audits_do_not_touch_the_draws():
 
 
 # ------------------------------------------------------------------ bad input
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"epsilon": 0.01, "max_error": 0.01}, ["epsilon and max_error", "one of them"]),
-        ({"epsilon": 0.01, "test": StudentTTest(0.01)}, ["epsilon and test"]),
-        ({"max_error": 0.0}, ["max_error", "between 0 and 0.5"]),
-        ({"max_error": 0.6}, ["max_error", "0.5"]),
-        ({"epsilon": lambda draw: 2.0}, ["epsilon(0)=2.0", "between 0 and 0.5"]),
-        ({"epsilon": lambda: 0.1}, ["epsilon(0)", "TypeError"]),
-        ({"test": BarkerTest(), "audit": 0.5}, ["audit", "right or wrong"]),
-        ({"test": None, "audit": 0.5}, ["audit", "right or wrong"]),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-)
-def test_settings_that_cannot_be(arguments, words):
-    refused(SettingError, *words, **arguments)
-
-
-@pytest.mark.parametrize("test", [StudentTTest, "student", 0.05])
-def test_what_is_no_test(test):
-    refused(SettingTypeError, "test", test=test)
-
-
-@pytest.mark.parametrize("value", ["often", None])
-def test_audit_that_is_no_share(value):
-    refused(SettingTypeError, "audit", audit=value)
 
 
 def test_rows_that_rule_points_out_are_warned_of():

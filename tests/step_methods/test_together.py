@@ -5,14 +5,16 @@ import pymc as pm
 import pytest
 from scipy.special import ndtr
 
-from pymc_austerity import AusterityMH, CrankNicolsonProposal
+from pymc_austerity import CrankNicolsonProposal
 from pymc_austerity.deciding.sampling import AllRowsTogether, TotalsOfAll
 from pymc_austerity.rows import ArrayRows
 from pymc_austerity.setup import together as chosen
 from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.step_methods.draws_ahead import is_independent
-from tests.running import sample
-from tests.step_methods.test_compiled import as_arrays, in_python, run, sampling, wide
+from tests.references import moments_of
+from tests.running import built, chain_of, sample
+from tests.step_methods.models import wide
+from tests.step_methods.test_compiled import as_arrays, in_python, sampling
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,8 @@ def test_wide_models_decide_on_all_rows(started):
 def test_decisions_are_those_of_one_after_the_other(started):
     step, point = started
     python = in_python(step)
-    points, statistics = run(step, point, 150)
-    expected, one_by_one = run(python, point, 150)
+    points, statistics = chain_of(step, point, 150)
+    expected, one_by_one = chain_of(python, point, 150)
     assert len(np.unique(points, axis=0)) > 60
     np.testing.assert_array_equal(points, expected)
     found, wanted = as_arrays(statistics), as_arrays(one_by_one)
@@ -42,13 +44,12 @@ def test_decisions_are_those_of_one_after_the_other(started):
 
 
 def test_tuning_is_made_in_blocks_as_well(started, monkeypatch):
-    with wide():
-        step = AusterityMH(max_error=0.01)
+    step = built(wide(), max_error=0.01)
     step.set_rng(np.random.default_rng(1))
     point, _ = step.step(step._model.initial_point())
     passes = []
     monkeypatch.setattr(TotalsOfAll, "__call__", counted(TotalsOfAll.__call__, passes))
-    run(step, point, 64)
+    chain_of(step, point, 64)
     assert passes == [65]
 
 
@@ -87,26 +88,24 @@ def moments_on_a_grid(x, y):
     log_density = -0.5 * (((a + 3.0) / 2.0) ** 2 + (b / 2.0) ** 2)
     for xi, yi in zip(x, y, strict=True):
         log_density -= np.logaddexp(0.0, (a + b * xi) * (1 - 2 * yi))
-    weights = np.exp(log_density - log_density.max())
-    weights /= weights.sum()
-    means = [(weights * v).sum() for v in (a, b)]
-    return means, [
-        np.sqrt((weights * (v - m) ** 2).sum()) for v, m in zip((a, b), means, strict=True)
-    ]
+    return moments_of(log_density, a), moments_of(log_density, b)
+
+
+def assert_close(draws, moments):
+    """A third of the draws are independent."""
+    mean, sd = moments
+    n_independent = draws.size / 3.0
+    assert draws.mean() == pytest.approx(mean, abs=4.0 * sd / np.sqrt(n_independent))
+    assert draws.std() == pytest.approx(sd, rel=4.0 / np.sqrt(n_independent))
 
 
 def test_a_skewed_posterior(always):
     model, x, y = few_successes()
-    with model:
-        step = AusterityMH(max_error=0.01)
+    step = built(model, max_error=0.01)
     assert isinstance(step.target.sampling, AllRowsTogether)
     idata = sample(step, model, draws=6_000, tune=50, chains=2, random_seed=2)
-    means, sds = moments_on_a_grid(x, y)
-    for name, mean, sd in zip("ab", means, sds, strict=True):
-        draws = idata.posterior[name].values
-        n_independent = draws.size / 3.0
-        assert draws.mean() == pytest.approx(mean, abs=4.0 * sd / np.sqrt(n_independent))
-        assert draws.std() == pytest.approx(sd, rel=4.0 / np.sqrt(n_independent))
+    for name, moments in zip("ab", moments_on_a_grid(x, y), strict=True):
+        assert_close(idata.posterior[name].values, moments)
 
 
 def test_a_prior_with_bounds_rejects(always):
@@ -118,15 +117,14 @@ def test_a_prior_with_bounds_rejects(always):
     step, point = sampling(model, {"max_error": 0.01}, n_tune=5)
     assert isinstance(step.target.sampling, AllRowsTogether)
     python = in_python(step)
-    points, statistics = run(step, point, 200)
-    np.testing.assert_array_equal(points, run(python, point, 200)[0])
+    points, statistics = chain_of(step, point, 200)
+    np.testing.assert_array_equal(points, chain_of(python, point, 200)[0])
     assert np.abs(points).max() <= 1.0
     assert 0 < sum(s["n_rows_used"] == 0 for s in statistics) < 150
 
 
 def test_other_proposals_are_not_evaluated_together(always):
-    with wide():
-        step = AusterityMH(max_error=0.01, proposal=CrankNicolsonProposal(1.0))
+    step = built(wide(), max_error=0.01, proposal=CrankNicolsonProposal(1.0))
     assert not isinstance(step.target.sampling, AllRowsTogether)
 
 
@@ -151,6 +149,5 @@ def test_rows_that_are_not_finite_exclude_a_point():
 def test_nothing_is_compiled_where_all_rows_take_too_long(monkeypatch):
     monkeypatch.setattr(chosen, "_seconds_of_some", lambda *about: 1e-6)
     monkeypatch.setattr(chosen, "row_totals", None)
-    with wide():
-        step = AusterityMH(max_error=0.01)
+    step = built(wide(), max_error=0.01)
     assert not isinstance(step.target.sampling, AllRowsTogether)

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from pymc_austerity import AusterityMH
-from tests.running import QUIET, assert_same_draws, sample
+from tests.running import QUIET, assert_same_draws, built, sample
 from tests.step_methods.models import normal_mean
 
 RUN = {"draws": 40, "tune": 40, "chains": 2, "cores": 1, "random_seed": 3}
@@ -20,8 +20,8 @@ def test_draws_are_those_of_the_step_argument(settings):
     assert_same_draws(
         AusterityMH(**settings).sample_from_init(model=model, **RUN, **QUIET), expected
     )
+    step = built(model, **settings)
     with model:
-        step = AusterityMH(**settings)
         assert_same_draws(step.sample_from_init(**RUN, **QUIET), expected)
 
 

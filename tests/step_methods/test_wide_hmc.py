@@ -9,14 +9,14 @@ from scipy import sparse
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.errors import SettingError
-from pymc_austerity.setup.prepared import prepare
-from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.wide import Reference, has_sparse_design, wide_reference
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.wide_hmc import SplitHamiltonian, WideHMC
-from tests.running import sample
-from tests.step_methods.test_together import few_successes, moments_on_a_grid
+from tests.references import slopes_of
+from tests.running import assert_alike, assert_same_moves, built, sample
+from tests.setup.targets import posed
+from tests.step_methods.test_together import assert_close, few_successes, moments_on_a_grid
 
 
 def design(n_rows, size, per_row, rng):
@@ -30,9 +30,7 @@ def product(matrix, b):
 
 
 def step_for(model):
-    variables = list(model.value_vars)
-    problem = pose(prepare(model), variables, {})
-    return WideHMC(variables, problem=problem, model=model, rng=1)
+    return WideHMC(list(model.value_vars), problem=posed(model), model=model, rng=1)
 
 
 def hierarchical(rng, n_rows=2_000, size=40, *, is_dense=False):
@@ -75,7 +73,7 @@ def test_what_the_reference_says_is_followed_without_error(rng):
 def test_trajectories_are_reversible_and_keep_volume(rng):
     """Whatever the reference is; here it is far from the posterior."""
     model, size = hierarchical(rng, 100, 5), 7
-    posterior, _ = wide_reference(pose(prepare(model), list(model.value_vars), {}), str)
+    posterior, _ = wide_reference(posed(model), str)
     factor = np.tril(rng.normal(size=(size, size)), -1) + np.diag(rng.uniform(15.0, 30.0, size))
     moves = SplitHamiltonian(posterior, Reference.of(np.zeros(size), np.asfortranarray(factor)), 3)
 
@@ -90,8 +88,8 @@ def test_trajectories_are_reversible_and_keep_volume(rng):
     np.testing.assert_allclose(back, [*start[:size], *-start[size:]], atol=1e-9)
     assert np.isfinite(log_ratio) and abs(log_ratio) > 0.01
     assert other == pytest.approx(-log_ratio, rel=1e-9)
-    columns = [(end_of(start + h)[0] - end_of(start - h)[0]) / 2e-5 for h in 1e-5 * np.eye(14)]
-    assert abs(np.linalg.det(np.array(columns))) == pytest.approx(1.0, abs=1e-6)
+    jacobian = slopes_of(lambda both: end_of(both)[0], start)
+    assert abs(np.linalg.det(jacobian)) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_skewed_posterior_of_two_parameters():
@@ -103,11 +101,8 @@ def test_a_skewed_posterior_of_two_parameters():
     step = step_for(model)
     idata = sample(step, model, draws=4_000, tune=20, chains=2, random_seed=2)
     assert 0.5 < float(idata.sample_stats["accepted"].mean()) < 0.999
-    for k, (mean, sd) in enumerate(zip(*moments_on_a_grid(x, y), strict=True)):
-        draws = idata.posterior["b"].values[..., k]
-        n_independent = draws.size / 3.0
-        assert draws.mean() == pytest.approx(mean, abs=4.0 * sd / np.sqrt(n_independent))
-        assert draws.std() == pytest.approx(sd, rel=4.0 / np.sqrt(n_independent))
+    for k, moments in enumerate(moments_on_a_grid(x, y)):
+        assert_close(idata.posterior["b"].values[..., k], moments)
 
 
 def test_starts_pickles_and_statistics(rng):
@@ -115,14 +110,8 @@ def test_starts_pickles_and_statistics(rng):
     step = step_for(model)
     copy = cloudpickle.loads(cloudpickle.dumps(step))
     point = model.initial_point()
-    draws = []
-    for own in (step, copy):
-        own.set_rng(np.random.default_rng(3))
-        following, (statistics,) = own.step(point)
-        following, _ = own.step(following)
-        draws.append(following)
-    for name, value in draws[0].items():
-        np.testing.assert_array_equal(value, draws[1][name])
+    assert_same_moves([step, copy], point, n_steps=3)
+    _, (statistics,) = step.step(point)
     assert statistics["n_rows_used"] == 2_000 and statistics["used_all_rows"]
     assert step.constants["proposal_rows"] == step._moves.n_kicks * 2_000
     assert set(statistics) == set(step.stats_dtypes_shapes)
@@ -149,15 +138,11 @@ def test_draws_are_those_of_the_dense_model():
     model = hierarchical(np.random.default_rng(1))
     found = sample(step_for(model), model, draws=1_500, tune=50, chains=2, random_seed=5)
     dense = hierarchical(np.random.default_rng(1), is_dense=True)
-    with dense:
-        nuts = pm.NUTS()
+    nuts = built(dense, pm.NUTS)
     expected = sample(nuts, dense, draws=1_500, tune=500, chains=2, random_seed=6)
-    for name in ("a", "tau", "b"):
-        one, two = (i.posterior[name].values.reshape(3_000, -1) for i in (found, expected))
-        sd, n_independent = two.std(axis=0), 1_000
-        apart = np.abs(one.mean(axis=0) - two.mean(axis=0)) / sd
-        assert apart.max() < 4.5 * np.sqrt(2.0 / n_independent)
-        np.testing.assert_allclose(one.std(axis=0) / sd, 1.0, atol=4.5 / np.sqrt(n_independent))
+    n_independent = 1_000
+    limits = 4.5 * np.sqrt(2.0 / n_independent), 4.5 / np.sqrt(n_independent)
+    assert_alike(found, expected, ("a", "tau", "b"), *limits)
 
 
 @pytest.mark.choice
@@ -169,8 +154,7 @@ class TestTheChoice:
         monkeypatch.setattr(by_default, "_few_rows", lambda size: "")
 
     def test_wide_sparse_models(self, rng):
-        with hierarchical(rng):
-            assert isinstance(AusterityMH(), WideHMC)
+        assert isinstance(built(hierarchical(rng)), WideHMC)
 
     def test_priors_that_are_not_independent(self, rng, caplog):
         matrix = design(300, 60, 4, rng)
@@ -186,7 +170,7 @@ def test_dense_models_are_none(rng):
     with pm.Model() as model:
         b = pm.Normal("b", shape=3)
         pm.Poisson("y", pm.math.exp(rng.normal(size=(50, 3)) @ b), observed=np.ones(50, int))
-    assert not has_sparse_design(pose(prepare(model), list(model.value_vars), {}))
+    assert not has_sparse_design(posed(model))
 
 
 def test_a_factor_that_is_too_large(rng, monkeypatch):

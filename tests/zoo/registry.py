@@ -9,6 +9,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 from numpy.typing import NDArray
+from pytensor.tensor import TensorVariable
 
 N_COLUMNS = 3
 N_GROUPS = 7
@@ -72,6 +73,19 @@ class Shape:
             warnings.simplefilter("ignore")  # what PyMC says about a model is not tested here
             self.write(Data.random(n_rows))
         return model
+
+
+def ordered(name: str, start) -> TensorVariable:
+    """Numbers that rise."""
+    transform = pm.distributions.transforms.ordered
+    return pm.Normal(name, start, 1.0, shape=len(start), initval=start, transform=transform)
+
+
+def written(write: Callable[..., None], *arguments) -> pm.Model:
+    """The model that a function writes."""
+    with pm.Model() as model:
+        write(*arguments)
+    return model
 
 
 SHAPES: dict[str, Shape] = {}

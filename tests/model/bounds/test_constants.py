@@ -8,88 +8,84 @@ import pytest
 
 from examples.benchmarks.bounds import by_row
 from pymc_austerity.exact import largest_change
-from pymc_austerity.model import ModelAt, find_predictors, split_log_density
+from pymc_austerity.model import find_predictors
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
 from pymc_austerity.model.bounds.enclosure import at_points, enclose
+from tests.model.splitting import at_start
 from tests.zoo.all_shapes import SHAPES
-from tests.zoo.registry import Shape
+from tests.zoo.registry import Shape, ordered
 
 RADII = (1.0, 2.5, 4.0)
+ETA, Y, K = pt.dvector("eta"), pt.dvector("y"), pt.lvector("k")
 
 
-def constants(graph, predictors, data, center, radius=50.0):
-    function = scalar_function(by_row(graph), predictors, [pt_ for pt_, _ in data])
-    center = np.asarray(center, dtype=float)
-    gram = np.tile(np.eye(center.shape[1]), (len(center), 1, 1))
-    arrays = [values for _, values in data]
-    return third_derivative_constants(function, arrays, center, gram, [radius])[0]
+def constant(graph, y, center, radius=50.0):
+    """Of one row, whose value is a whole number or another one."""
+    data = K if isinstance(y, int) else Y
+    function = scalar_function(by_row(graph), [ETA], [data])
+    gram = np.ones((1, 1, 1))
+    given = [np.array([y])], np.array([[center]]), gram, [radius]
+    return float(third_derivative_constants(function, *given)[0, 0])
 
 
-class TestKnownConstants:
-    def test_logistic(self):
-        eta, y = pt.dvector("eta"), pt.lvector("y")
-        graph = pm.logp(pm.Bernoulli.dist(logit_p=eta), y)
-        found = constants(graph, [eta], [(y, np.array([0, 1]))], [[0.0], [3.0]])
-        np.testing.assert_allclose(found, np.sqrt(3) / 18, rtol=1e-4)
+BERNOULLI = pm.logp(pm.Bernoulli.dist(logit_p=ETA), K)
+STUDENT_T = pm.logp(pm.StudentT.dist(nu=4.0, mu=ETA, sigma=2.0), Y)
 
-    def test_normal_with_known_scale(self):
-        eta, y = pt.dvector("eta"), pt.dvector("y")
-        graph = pm.logp(pm.Normal.dist(eta, 2.0), y)
-        assert constants(graph, [eta], [(y, np.zeros(1))], [[0.3]]) == [0.0]
 
-    def test_poisson_with_log_link(self):
-        eta, y = pt.dvector("eta"), pt.lvector("y")
-        graph = pm.logp(pm.Poisson.dist(pt.exp(eta)), y)
-        found = constants(graph, [eta], [(y, np.array([2]))], [[0.5]], radius=1.0)
-        np.testing.assert_allclose(found, np.exp(1.5), rtol=1e-3)
-
-    def test_negative_binomial_with_known_dispersion(self):
-        eta, y = pt.dvector("eta"), pt.lvector("y")
-        graph = y * eta - (y + 1.5) * pt.log(1.5 + pt.exp(eta))  # without what is constant
-        found = constants(graph, [eta], [(y, np.array([4]))], [[0.5]], radius=8.0)
-        np.testing.assert_allclose(found, (4 + 1.5) * np.sqrt(3) / 18, rtol=1e-3)
-
-    def test_student_t_in_its_mean(self):
-        eta, y = pt.dvector("eta"), pt.dvector("y")
-        nu, sigma = 4.0, 2.0
-        graph = pm.logp(pm.StudentT.dist(nu=nu, mu=eta, sigma=sigma), y)
-        found = constants(graph, [eta], [(y, np.zeros(1))], [[0.0]])
-        np.testing.assert_allclose(found, 1.46 * (nu + 1) / (nu**1.5 * sigma**3), rtol=2e-3)
+@pytest.mark.parametrize(
+    ("graph", "y", "center", "radius", "expected"),
+    [
+        (BERNOULLI, 0, 0.0, 50.0, pytest.approx(np.sqrt(3) / 18, rel=1e-4)),
+        (BERNOULLI, 1, 3.0, 50.0, pytest.approx(np.sqrt(3) / 18, rel=1e-4)),
+        (pm.logp(pm.Normal.dist(ETA, 2.0), Y), 0.0, 0.3, 50.0, 0.0),
+        (
+            pm.logp(pm.Poisson.dist(pt.exp(ETA)), K),
+            2,
+            0.5,
+            1.0,
+            pytest.approx(np.exp(1.5), rel=1e-3),
+        ),
+        (
+            K * ETA - (K + 1.5) * pt.log(1.5 + pt.exp(ETA)),
+            4,
+            0.5,
+            8.0,
+            pytest.approx(0.52924, rel=1e-3),
+        ),
+        (STUDENT_T, 0.0, 0.0, 50.0, pytest.approx(1.4571 * 5.0 / (4.0**1.5 * 2.0**3), rel=1e-3)),
+    ],
+    ids=["logistic, 0", "logistic, 1", "normal", "poisson", "negative binomial", "student t"],
+)
+def test_known_constants(graph, y, center, radius, expected):
+    assert constant(graph, y, center, radius) == expected
 
 
 class TestNoBound:
     def test_names_an_operation_without_a_rule(self):
-        eta, y = pt.dvector("eta"), pt.dvector("y")
         with pytest.raises(NoBoundError, match="no rule for arccosh"):
-            constants(pt.arccosh(eta) * y, [eta], [(y, np.zeros(1))], [[2.0]])
+            constant(pt.arccosh(ETA) * Y, 0.0, 2.0)
 
     def test_names_the_operation_without_a_finite_enclosure(self):
-        eta, y = pt.dvector("eta"), pt.dvector("y")
         with pytest.raises(NoBoundError, match="abs has no finite enclosure"):
-            constants(-abs(eta - y), [eta], [(y, np.zeros(1))], [[0.5]])
+            constant(-abs(ETA - Y), 0.0, 0.5)
 
     def test_a_check_that_may_fail_in_the_box(self):
-        eta, y = pt.dvector("eta"), pt.dvector("y")
-        graph = pm.logp(pm.Normal.dist(0.0, eta), y)
-        assert np.isfinite(constants(graph, [eta], [(y, np.zeros(1))], [[2.0]], radius=1.0))
+        graph = pm.logp(pm.Normal.dist(0.0, ETA), Y)
+        assert np.isfinite(constant(graph, 0.0, 2.0, radius=1.0))
         with pytest.raises(NoBoundError):
-            constants(graph, [eta], [(y, np.zeros(1))], [[2.0]], radius=3.0)
+            constant(graph, 0.0, 2.0, radius=3.0)
 
     def test_a_condition_in_arithmetic_is_a_step(self):
-        eta, y = pt.dvector("eta"), pt.dvector("y")
-        graph = pt.cast(eta > 0.5, "float64") * eta + (eta > 0.5) * y
+        graph = pt.cast(ETA > 0.5, "float64") * ETA + (ETA > 0.5) * Y
         with pytest.raises(NoBoundError):
-            constants(graph, [eta], [(y, np.ones(1))], [[0.4]], radius=1.0)
-        assert np.isfinite(constants(graph, [eta], [(y, np.ones(1))], [[2.0]], radius=1.0))
+            constant(graph, 1.0, 0.4, radius=1.0)
+        assert np.isfinite(constant(graph, 1.0, 2.0, radius=1.0))
 
 
 def test_both_formulas_of_one_function_may_be_used():
     """A choice between formulas of one function is no kink, wherever the box lies."""
-    eta, y = pt.dvector("eta"), pt.dvector("y")
-    tail, body = pt.log(pt.erfcx(-eta)) - eta**2, pt.log1p(-pt.erfc(eta) / 2) + np.log(2.0)
-    graph = pt.switch(eta < 0.3, tail, body) + y
-    found = constants(graph, [eta], [(y, np.zeros(1))], [[0.2]], radius=0.3)
-    assert np.isfinite(found)
+    tail, body = pt.log(pt.erfcx(-ETA)) - ETA**2, pt.log1p(-pt.erfc(ETA) / 2) + np.log(2.0)
+    assert np.isfinite(constant(pt.switch(ETA < 0.3, tail, body) + Y, 0.0, 0.2, radius=0.3))
 
 
 NO_BOUND = {
@@ -100,13 +96,6 @@ NO_BOUND = {
     "unknown_knots": "Blockwise",
 }
 CUT = [name for name, shape in SHAPES.items() if shape.expect == "works"]
-
-
-def ordered(name, start):
-    return pm.Normal(
-        name, start, 1.0, shape=len(start), initval=start,
-        transform=pm.distributions.transforms.ordered,
-    )  # fmt: skip
 
 
 def ordered_probit(d):
@@ -216,8 +205,8 @@ def test_no_residual_exceeds_its_bound(name, floatX):
 
 
 def check_residuals(model, floatX, length=0.05, **settings):
-    split = split_log_density(model, **settings)
-    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
+    at = at_start(model, **settings)
+    split, structure = at.likelihood, find_predictors(at)
     if isinstance(structure, str):
         pytest.skip(structure)
     placeholders = [leaf.placeholder for leaf in structure.leaves]

@@ -11,14 +11,14 @@ import pytest
 from pymc_austerity.model import (
     DensityGradient,
     DensityKernel,
-    ModelAt,
     compile_row_free_difference,
     compile_row_free_gradient,
     row_free_difference_agrees,
-    split_log_density,
     verify,
 )
 from tests.model.kernel.structures import points_near
+from tests.model.splitting import at_start
+from tests.zoo.registry import written
 
 NUMPY = {"mode": "FAST_COMPILE"}
 FUNCTIONS = {
@@ -64,26 +64,21 @@ def of_length_one(y):
 
 
 def built(write):
-    with pm.Model() as model:
-        write(np.linspace(-1.0, 1.0, 30))
-    return model, split_log_density(model)
+    model = written(write, np.linspace(-1.0, 1.0, 30))
+    return model, at_start(model)
 
 
-def at_start(model, split):
-    return ModelAt(split, model.value_vars, {}, model.initial_point())
-
-
-def kernel_for(model, split):
-    return DensityKernel.of(at_start(model, split), split.row_free)
+def kernel_for(at):
+    return DensityKernel.of(at, at.likelihood.row_free)
 
 
 @pytest.mark.few("random_walk", "of_length_one")
 @pytest.mark.parametrize("write", [transformed, hierarchical, random_walk, of_length_one])
 def test_differences_are_those_of_the_graph(write, rng):
-    model, split = built(write)
-    kernel = kernel_for(model, split)
+    model, at = built(write)
+    kernel = kernel_for(at)
     assert isinstance(kernel, DensityKernel), kernel
-    expected = compile_row_free_difference(at_start(model, split), compile_kwargs=NUMPY)
+    expected = compile_row_free_difference(at, compile_kwargs=NUMPY)
     points = points_near(model, rng, 4)
     for new, old in zip(points[1:], points[:-1], strict=True):
         assert kernel(new, old) == pytest.approx(float(expected(new, old)), rel=1e-9, abs=1e-10)
@@ -92,18 +87,18 @@ def test_differences_are_those_of_the_graph(write, rng):
 
 
 def test_compiled_code_calls_it_by_its_address(rng):
-    model, split = built(transformed)
-    kernel = kernel_for(model, split)
+    model, at = built(transformed)
+    kernel = kernel_for(at)
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(kernel.address)
     new, old = points_near(model, rng, 2)
     assert function(new.ctypes.data) - function(old.ctypes.data) == kernel(new, old)
 
 
 def test_checks_are_left_out_if_the_model_says_so():
-    model, split = built(hierarchical)
-    with_checks = kernel_for(model, split).source
+    model, at = built(hierarchical)
+    with_checks = kernel_for(at).source
     model.check_bounds = False
-    assert kernel_for(model, split).source.count(" > 0") < with_checks.count(" > 0")
+    assert kernel_for(at).source.count(" > 0") < with_checks.count(" > 0")
 
 
 def large(y):
@@ -122,21 +117,20 @@ def incomplete_gamma(y):
     [(large, "operations on numbers"), (incomplete_gamma, "GammaIncC has no rule")],
 )
 def test_a_reason_where_there_is_none(write, why):
-    assert why in kernel_for(*built(write))
+    assert why in kernel_for(built(write)[1])
 
 
 def test_wrong_numbers_are_noticed(rng):
-    model, split = built(hierarchical)
-    arguments = at_start(model, split), verify(split, model.initial_point(), rng=rng), rng
-    kernel = kernel_for(model, split)
+    _, at = built(hierarchical)
+    arguments = at, verify(at.likelihood, at.point, rng=rng), rng
+    kernel = kernel_for(at)
     assert row_free_difference_agrees(kernel, *arguments)
     assert not row_free_difference_agrees(lambda a, b: kernel(a, b) + 1e-3, *arguments)
 
 
 def test_rewriting_what_has_an_unknown_length_ends():
-    model, split = built(of_length_one)
-    log_density = model.logp(vars=model.free_RVs)
-    why = DensityKernel.of(at_start(model, split), log_density)
+    model, at = built(of_length_one)
+    why = DensityKernel.of(at, model.logp(vars=model.free_RVs))
     assert isinstance(why, str) and "unit" in why
 
 
@@ -145,7 +139,7 @@ def split(function):
         x = pm.Normal("x", shape=3)
         pm.Potential("term", function(x))
         pm.Normal("y", x[0], 1.0, observed=np.arange(10.0))
-    return at_start(model, split_log_density(model))
+    return at_start(model)
 
 
 @pytest.mark.few("errors", "choices", "powers", "sums and products")

@@ -165,14 +165,16 @@ def test_a_failed_check_is_minus_infinity(rng):
     assert np.all(np.isnan(kernel(bad, bad, *block)))
 
 
-def test_terms_of_the_data_alone_are_left_out(rng):
+def of_one_column(rng, function):
+    """Rows of counts as a function of one coefficient."""
     y, x = leaf(rng.poisson(2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
     predictor = Predictor((Term(np.array([0]), None, x.placeholder),), None, "eta")
+    return structure([predictor], function, [x, y], 1)
 
-    def poisson(eta, y):
-        return y * eta - pt.exp(eta) - pt.gammaln(y + 1)
 
-    source = written_kernel(structure([predictor], poisson, [x, y], 1), 0).source
+def test_terms_of_the_data_alone_are_left_out(rng):
+    made = of_one_column(rng, lambda eta, y: y * eta - pt.exp(eta) - pt.gammaln(y + 1))
+    source = written_kernel(made, 0).source
     assert "math.exp" in source and "lgamma" not in source
 
 
@@ -185,11 +187,7 @@ def test_what_rows_have_in_common_is_computed_before_the_loop(rng):
 
 
 def test_only_the_branch_taken_is_computed(rng):
-    y, x = leaf(rng.integers(0, 2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
-    predictor = Predictor((Term(np.array([0]), None, x.placeholder),), None, "eta")
-    made = structure(
-        [predictor], lambda eta, y: pt.switch(pt.eq(y, 1), pt.gammaln(eta), pt.erf(eta)), [x, y], 1
-    )
+    made = of_one_column(rng, lambda eta, y: pt.switch(pt.eq(y, 1), pt.gammaln(eta), pt.erf(eta)))
     lines = written_kernel(made, 0).source.splitlines()
     indents = {f: len(a) - len(a.lstrip()) for f in ("lgamma", "erf(") for a in lines if f in a}
     assert indents == {"lgamma": 8, "erf(": 8}
@@ -201,9 +199,7 @@ def test_data_are_not_in_the_source(rng):
 
 
 def test_an_operation_without_a_rule_is_a_reason(rng):
-    y, x = leaf(rng.poisson(2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
-    predictor = Predictor((Term(np.array([0]), None, x.placeholder),), None, "eta")
-    made = structure([predictor], lambda eta, y: pt.gammaincc(y + 1, eta), [x, y], 1)
+    made = of_one_column(rng, lambda eta, y: pt.gammaincc(y + 1, eta))
     assert kernel_of(made, 0) == "the operation GammaIncC has no rule"
 
 

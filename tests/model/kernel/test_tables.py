@@ -4,9 +4,10 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity.model import ModelAt, find_predictors, split_log_density
+from pymc_austerity.model import find_predictors
 from pymc_austerity.model.kernel.kernel import kernel_of
 from tests.model.kernel.structures import run_by_python
+from tests.model.splitting import at_start
 
 N_GROUPS, N_ROWS = 300, 2_000
 
@@ -19,8 +20,7 @@ def covariate_of_groups(rng):
         pm.Normal(
             "y", (a + slope * covariate + covariate**2)[group], observed=rng.normal(size=N_ROWS)
         )
-    where = (model.value_vars, {}, model.initial_point())
-    return covariate, group, find_predictors(ModelAt(split_log_density(model), *where))
+    return covariate, group, find_predictors(at_start(model))
 
 
 def test_one_array_in_place_of_comparisons(covariate_of_groups):

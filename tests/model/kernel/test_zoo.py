@@ -5,7 +5,7 @@ import pytest
 
 from pymc_austerity.model.kernel.kernel import written_kernel
 from tests.model.kernel.structures import by_entries, points_near, run_by_python
-from tests.model.predictors.brute_force import Structured
+from tests.model.predictors.brute_force import of_shape
 from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53
@@ -51,7 +51,7 @@ def test_kernel_gives_the_numbers_of_the_model(shape, rng):
 
 @pytest.mark.parametrize("name", sorted(SPARSE))
 def test_rows_of_sparse_matrices(name, rng):
-    found = Structured(SHAPES[name].build(N_ROWS), rng)
+    found = of_shape(name, rng)
     kernel = written_kernel(found.structure, 0)
     new, old = found.point(), found.point()
     block, differences = found.block(20), np.empty(20)

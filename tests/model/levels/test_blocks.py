@@ -5,9 +5,8 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.model import ModelAt, compile_row_free_derivatives, find_blocks
-from tests.model.predictors.brute_force import Structured
-from tests.zoo.all_shapes import SHAPES
+from pymc_austerity.model import compile_row_free_derivatives, find_blocks
+from tests.model.predictors.brute_force import Structured, of_shape
 from tests.zoo.registry import N_CATEGORIES, N_GROUPS
 
 N_ROWS = 53
@@ -28,21 +27,20 @@ FACTORS = {
 
 
 def blocks_of(found):
-    at = ModelAt(found.split, found.variables, {}, found.start)
-    exact = compile_row_free_derivatives(at)
-    return find_blocks(found.structure, at, lambda point: exact.gradient(point)[1])
+    exact = compile_row_free_derivatives(found.at)
+    return find_blocks(found.structure, found.at, lambda point: exact.gradient(point)[1])
 
 
 @pytest.mark.few("item_response", "slopes_by_group", "random_effects_by_row", "two_indices")
 @pytest.mark.parametrize("name", FACTORS)
 def test_entries_are_read_by_the_rows_of_their_block(name, rng):
-    found = Structured(SHAPES[name].build(N_ROWS), rng, SHAPES[name].settings)
+    found = of_shape(name, rng)
     blocks = blocks_of(found)
     assert {f.names: f.entries.shape for f in blocks.factors} == FACTORS[name]
     every = [blocks.common, blocks.untouched, *(f.entries.ravel() for f in blocks.factors)]
     np.testing.assert_array_equal(np.sort(np.concatenate(every)), np.arange(found.structure.size))
     block = [leaf.array for leaf in found.split.leaves]
-    theta = found.raveled(found.point())
+    theta = found.near()
     before = found.etas(theta, block)
 
     def readers(entry):

@@ -5,16 +5,14 @@ import pymc as pm
 import pytest
 
 from pymc_austerity.model import LevelsAsRows, level_terms
-from pymc_austerity.setup.prepared import prepare
-from pymc_austerity.setup.problem import pose
+from tests.model.levels.test_independent_levels import observe
+from tests.model.splitting import by_name
+from tests.setup.targets import posed
+from tests.zoo.registry import written
 
 N, G = 120, 9
 RNG = np.random.default_rng(4)
 GROUP, X = np.arange(N) % G, RNG.normal(size=N)
-
-
-def observe(eta):
-    pm.Poisson("y", pm.math.exp(eta), observed=RNG.poisson(1.0, size=N))
 
 
 def normal():
@@ -75,9 +73,7 @@ MODELS = [
 
 @pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.__name__)
 def case(request):
-    with pm.Model() as model:
-        request.param()
-    problem = pose(prepare(model), model.value_vars, {})
+    problem = posed(written(request.param))
     factor = max(problem.blocks.factors, key=lambda f: len(f.entries))
     terms = level_terms(problem.parts, factor.entries)
     return problem, factor, terms
@@ -99,14 +95,10 @@ def test_are_functions_of_a_few_predictors(case):
 )
 def test_add_up_to_the_exact_part_but_for_the_rest(case):
     problem, factor, terms = case
-    names = [v.name for v in problem.likelihood.value_vars]
-    shapes = [np.shape(problem.prepared.point[name]) for name in names]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
 
     def exact(theta):
-        parts = np.split(theta, ends)
-        values = (part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
-        return float(problem.prepared.verified.exact(*values))
+        values = by_name(theta, problem.likelihood.value_vars, problem.prepared.point)
+        return float(problem.prepared.verified.exact(*values.values()))
 
     here = near(problem)
     there = here.copy()
@@ -151,7 +143,7 @@ def test_data_that_may_be_replaced_stay_data():
     with pm.Model() as model:
         height = pm.Data("height", np.linspace(-1.0, 1.0, G))
         observe(pm.Normal("a", pm.Normal("slope") * height, 1.0, shape=G)[GROUP])
-    problem = pose(prepare(model), model.value_vars, {})
+    problem = posed(model)
     (factor,) = problem.blocks.factors
     terms = level_terms(problem.parts, factor.entries)
     assert terms.as_rows is None

@@ -6,8 +6,11 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity.model import ModelAt, centered, find_predictors, split_log_density
+from pymc_austerity.model import ModelAt, centered, find_predictors
 from pymc_austerity.model.compiling import NUMPY_MODE
+from tests.model.splitting import at_start, by_name, raveled
+from tests.references import slopes_of
+from tests.zoo.registry import written
 
 N, G = 60, 7
 RNG = np.random.default_rng(3)
@@ -95,10 +98,7 @@ FORMS = {
 
 
 def by_variable(raveled, model):
-    shapes = [np.shape(model.initial_point()[v.name]) for v in model.value_vars]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    parts = np.split(raveled, ends)
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    return by_name(raveled, model.value_vars, model.initial_point()).values()
 
 
 def function(inputs, outputs):
@@ -107,12 +107,10 @@ def function(inputs, outputs):
 
 @pytest.fixture(scope="module", params=FORMS)
 def form(request):
-    with pm.Model() as model:
-        FORMS[request.param]()
-    split = split_log_density(model)
-    found = centered(ModelAt(split, model.value_vars, {}, model.initial_point()))
-    size = sum(np.size(value) for value in model.initial_point().values())
-    return model, split, found, 0.4 * RNG.normal(size=size)
+    model = written(FORMS[request.param])
+    at = at_start(model)
+    size = raveled(at.point, at.variables).size
+    return model, at.likelihood, centered(at), 0.4 * RNG.normal(size=size)
 
 
 @pytest.mark.few("columns_of_data", "several_scales", "two_factors", "left_product")
@@ -127,13 +125,7 @@ def test_products_and_factors_are_inverse(form):
 def test_log_density_changes_by_the_jacobian(form):
     model, split, found, point = form
     its, there = found.likelihood, found.products(point)
-    step = 1e-5
-    jacobian = np.stack(
-        [
-            (found.factors(there + step * e) - found.factors(there - step * e)) / (2 * step)
-            for e in np.eye(point.size)
-        ]
-    )
+    jacobian = slopes_of(found.factors, there)
     total = sum(term.sum() for term in its.row_free_terms)
     inside = function(model.value_vars, [its.row_free, total])
     outside = function(model.value_vars, split.row_free)
@@ -164,10 +156,7 @@ def test_rows_are_functions_of_one_predictor(form):
 
 
 def nothing_centered(write, **settings):
-    with pm.Model() as model:
-        write()
-    at = ModelAt(split_log_density(model), model.value_vars, {}, model.initial_point())
-    return centered(at, **settings) is None
+    return centered(at_start(written(write)), **settings) is None
 
 
 def read_alone_too():

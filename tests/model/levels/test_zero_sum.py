@@ -2,13 +2,14 @@
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 from scipy.stats import norm
 
-from pymc_austerity.model import ModelAt, find_predictors, free_levels, split_log_density
-from pymc_austerity.model.compiling import NUMPY_MODE
+from pymc_austerity.model import find_predictors, free_levels
 from pymc_austerity.model.levels import zero_sum
+from tests.model.levels.test_products import by_variable, function
+from tests.model.splitting import at_start, by_name, raveled
+from tests.zoo.registry import written
 
 N, G = 60, 7
 RNG = np.random.default_rng(3)
@@ -50,36 +51,25 @@ def with_dims():
 FORMS = {f.__name__: f for f in (intercept, column_of_ones, slope, not_centered, with_dims)}
 
 
-def by_variable(raveled, variables, point):
-    shapes = [np.shape(point[v.name]) for v in variables]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    parts = np.split(raveled, ends)
-    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
-def function(inputs, outputs):
-    return pytensor.function(inputs, outputs, mode=NUMPY_MODE, on_unused_input="ignore")
-
-
 @pytest.fixture(scope="module", params=FORMS)
 def form(request):
-    with pm.Model() as model:
-        FORMS[request.param]()
-    split = split_log_density(model)
-    found = free_levels(ModelAt(split, model.value_vars, {}, model.initial_point()))
-    size = sum(np.size(value) for value in found.at.point.values())
-    return model, split, found, 0.4 * RNG.normal(size=(2, size))
+    model = written(FORMS[request.param])
+    at = at_start(model)
+    found = free_levels(at)
+    size = raveled(found.at.point, found.at.variables).size
+    return model, at.likelihood, found, 0.4 * RNG.normal(size=(2, size))
 
 
-def levels_in(found, raveled):
-    values = by_variable(raveled, found.at.variables, found.at.point)
-    return next(x for v, x in zip(found.at.variables, values, strict=True) if v.name == "a")
+def values_at(found, point):
+    return by_name(point, found.at.variables, found.at.point)
 
 
-def sigma_at(found, raveled):
-    values = by_variable(raveled, found.at.variables, found.at.point)
-    t = [x for v, x in zip(found.at.variables, values, strict=True) if v.name == "t"]
-    return SIGMA * float(np.exp(t[0])) if t else SIGMA
+def levels_in(found, point):
+    return values_at(found, point)["a"]
+
+
+def sigma_at(found, point):
+    return SIGMA * float(np.exp(values_at(found, point).get("t", 0.0)))
 
 
 @pytest.mark.few("intercept", "with_dims")
@@ -93,7 +83,7 @@ def test_the_user_gets_effects_that_sum_to_zero(form):
     np.testing.assert_allclose(levels_in(found, again), levels - levels.mean(), atol=1e-12)
     np.testing.assert_allclose(found.effects(again), user, atol=1e-12)
     (effects,) = function(model.value_vars, model.replace_rvs_by_values([model["a"]]))(
-        *by_variable(user, model.value_vars, model.initial_point())
+        *by_variable(user, model)
     )
     np.testing.assert_allclose(effects, levels - levels.mean(), atol=1e-12)
 
@@ -107,9 +97,8 @@ def test_rows_are_the_same_and_functions_of_one_predictor(form):
     full = function(list(found.at.variables), its.full)
     before = function(model.value_vars, split.full)
     for point in points:
-        there = by_variable(point, found.at.variables, found.at.point)
-        here = by_variable(found.effects(point), model.value_vars, model.initial_point())
-        expected = before(*here)
+        there = values_at(found, point).values()
+        expected = before(*by_variable(found.effects(point), model))
         np.testing.assert_allclose(full(*there), expected, rtol=1e-9)
         np.testing.assert_allclose(by_row(*there, *its.arrays), expected, rtol=1e-9)
     if "tau" not in model.named_vars:
@@ -128,8 +117,8 @@ def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
     outside = function(model.value_vars, split.row_free)
     differences = []
     for point in points:
-        there = by_variable(point, found.at.variables, found.at.point)
-        here = by_variable(found.effects(point), model.value_vars, model.initial_point())
+        there = values_at(found, point).values()
+        here = by_variable(found.effects(point), model)
         exact, by_terms = inside(*there)
         assert float(by_terms) == pytest.approx(float(exact), abs=1e-10)
         mean = levels_in(found, point).mean()
@@ -141,11 +130,7 @@ def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
 
 
 def found_in(write):
-    with pm.Model() as model:
-        write()
-    return free_levels(
-        ModelAt(split_log_density(model), model.value_vars, {}, model.initial_point())
-    )
+    return free_levels(at_start(written(write)))
 
 
 def nothing_beside_them():
@@ -217,23 +202,17 @@ def test_effects_of_two_factors_are_freed_one_after_the_other():
     with pm.Model() as model:
         a, c = pm.ZeroSumNormal("a", shape=G), pm.ZeroSumNormal("c", sigma=0.5, shape=4)
         observe(pm.Normal("mu") + a[GROUP] + c[other])
-    split = split_log_density(model)
-    first = free_levels(ModelAt(split, model.value_vars, {}, model.initial_point()))
+    first = free_levels(at_start(model))
     second = free_levels(first.at)
     assert (first.name, second.name) == ("a", "c")
     assert free_levels(second.at) is None
-    values = [RNG.normal(size=np.shape(second.at.point[v.name])) for v in second.at.variables]
-    point = np.concatenate([np.ravel(value) for value in values])
-    user = first.effects(second.effects(point))
-    here = by_variable(user, model.value_vars, model.initial_point())
-    inner = {v.name: x for v, x in zip(second.at.variables, values, strict=True)}
-    outer = {v.name: x for v, x in zip(model.value_vars, here, strict=True)}
+    point = RNG.normal(size=raveled(second.at.point, second.at.variables).size)
+    inner, user = values_at(second, point), first.effects(second.effects(point))
+    outer = by_name(user, model.value_vars, model.initial_point())
     expected = inner["mu"] + inner["a"].mean() + inner["c"].mean()
     assert float(outer["mu"]) == pytest.approx(float(expected))
-    ((_, of_sum),) = second.at.likelihood.joint_terms
-    prior = function(model.value_vars, of_sum)(*here)
-    ((number, _),) = second.at.likelihood.joint_terms
-    inside = function(list(second.at.variables), second.at.likelihood.row_free_terms[number])(
-        *values
-    )
+    ((number, of_sum),) = second.at.likelihood.joint_terms
+    prior = function(model.value_vars, of_sum)(*outer.values())
+    term = second.at.likelihood.row_free_terms[number]
+    inside = function(list(second.at.variables), term)(*inner.values())
     assert float(inside) == pytest.approx(float(prior))

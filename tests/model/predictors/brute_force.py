@@ -5,9 +5,16 @@ import pytensor
 
 from pymc_austerity._pymc import Mode
 from pymc_austerity.model import ModelAt, find_predictors, split_log_density
+from tests.model.splitting import raveled
+from tests.zoo.all_shapes import SHAPES
 
 PLAIN = Mode(linker="py", optimizer=None)
 STABLE = Mode(linker="py", optimizer="fast_run").excluding("fusion")
+
+
+def of_shape(name, rng, n_rows=53):
+    """A model of the zoo, with its structure."""
+    return Structured(SHAPES[name].build(n_rows), rng, SHAPES[name].settings)
 
 
 class Structured:
@@ -18,7 +25,8 @@ class Structured:
         self.start = model.initial_point()
         self.split = split_log_density(model, point=self.start, **(settings or {}))
         self.variables = list(model.value_vars)
-        self.structure = find_predictors(ModelAt(self.split, self.variables, {}, self.start))
+        self.at = ModelAt(self.split, self.variables, {}, self.start)
+        self.structure = find_predictors(self.at)
         self.placeholders = [leaf.placeholder for leaf in self.split.leaves]
         self._functions = {}
 
@@ -35,7 +43,11 @@ class Structured:
         }
 
     def raveled(self, point):
-        return np.concatenate([np.ravel(point[v.name]) for v in self.variables])
+        return raveled(point, self.variables)
+
+    def near(self, spread=0.3):
+        """A point around the start, raveled."""
+        return self.raveled(self.point(spread))
 
     def rows(self, point, block):
         """By the cut graph."""

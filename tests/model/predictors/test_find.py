@@ -7,16 +7,13 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity._pymc import AllocEmpty, toposort
-from pymc_austerity.model import (
-    ModelAt,
-    find_predictors,
-    split_log_density,
-)
+from pymc_austerity.model import find_predictors
 from pymc_austerity.step_methods.summary import explain
-from tests.model.predictors.brute_force import Structured
+from tests.model.predictors.brute_force import Structured, of_shape
+from tests.model.splitting import at_start
+from tests.step_methods.models import normal_mean
 from tests.zoo.all_shapes import SHAPES
-
-N_ROWS = 53
+from tests.zoo.registry import ordered, written
 
 
 def cases():
@@ -26,10 +23,15 @@ def cases():
                 yield pytest.param(shape, precision, id=f"{shape.name}-{precision}")
 
 
-def structured(write, rng, **settings):
-    with pm.Model() as model:
-        write()
-    return Structured(model, rng, settings)
+def structured(write, rng):
+    return Structured(written(write), rng)
+
+
+def check_rows(found, n, tolerance=1e-10):
+    """Rows as functions of the predictors are the rows."""
+    point, block = found.point(), found.block(n)
+    rows = found.of_etas(found.etas(found.raveled(point), block), block)
+    np.testing.assert_allclose(rows, found.rows(point, block), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.few(
@@ -64,24 +66,20 @@ def structured(write, rng, **settings):
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_rows_are_the_function_of_the_predictors(shape, precision, rng):
     with pytensor.config.change_flags(floatX=precision):
-        check_rows(shape, precision, rng)
+        check_structure(shape, precision, rng)
 
 
-def check_rows(shape, precision, rng):
-    found = Structured(shape.build(N_ROWS), rng, shape.settings)
+def check_structure(shape, precision, rng):
+    found = of_shape(shape.name, rng)
     structure = found.structure
     assert not isinstance(structure, str), structure
     assert len(structure.predictors) == len(structure.etas) == shape.predictors
     for term in (term for predictor in structure.predictors for term in predictor.terms):
         if term.is_matrix and not term.is_sparse:
             assert np.unique(term.entries).size == term.entries.size
-    tolerance = 1e-9 if precision == "float64" else 2e-3
+    assert found.near().size == structure.size
     for n in (1, 4, 9):
-        point, block = found.point(), found.block(n)
-        theta = found.raveled(point)
-        assert theta.size == structure.size
-        rows = found.of_etas(found.etas(theta, block), block)
-        np.testing.assert_allclose(rows, found.rows(point, block), rtol=tolerance, atol=tolerance)
+        check_rows(found, n, 1e-9 if precision == "float64" else 2e-3)
 
 
 def test_a_regression_reads_its_design_matrix_as_it_is(rng):
@@ -116,9 +114,7 @@ def test_group_effects_are_gathered_also_below_a_function_of_them(rng):
     ]  # fmt: skip
     assert all(len(t) == 1 for t in terms)
     assert sum(t[0].is_choice for t in terms) == 2
-    point, block = found.point(), found.block(7)
-    rows = found.of_etas(found.etas(found.raveled(point), block), block)
-    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+    check_rows(found, 7)
 
 
 def test_many_groups_need_no_dense_map(rng):
@@ -134,15 +130,7 @@ def test_many_groups_need_no_dense_map(rng):
     (predictor,) = found.structure.predictors
     (term,) = predictor.terms
     assert term.is_choice and term.entries.size == n_groups
-    point, block = found.point(), found.block(7)
-    rows = found.of_etas(found.etas(found.raveled(point), block), block)
-    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
-
-
-def check_first_rows(found):
-    point, block = found.point(), found.block(7)
-    rows = found.of_etas(found.etas(found.raveled(point), block), block)
-    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+    check_rows(found, 7)
 
 
 @pytest.mark.parametrize("axis", [0, 1, None])
@@ -158,45 +146,44 @@ def test_cumulative_sums_are_linear(axis, rng):
 
     found = structured(write, rng)
     assert len(found.structure.predictors) == 1
-    check_first_rows(found)
+    check_rows(found, 7)
 
 
 def test_an_array_that_is_filled_by_entries_is_made_once_for_all_rows(rng):
     x = rng.standard_normal(40)
 
     def write():
-        cuts = pm.Normal(
-            "cuts", shape=2, transform=pm.distributions.transforms.ordered, initval=[-1.0, 1.0]
-        )
-        pm.OrderedLogistic("y", pm.Normal("b") * x, cuts, observed=rng.integers(0, 3, 40))
+        cuts, observed = ordered("cuts", [-1.0, 1.0]), rng.integers(0, 3, 40)
+        pm.OrderedLogistic("y", pm.Normal("b") * x, cuts, observed=observed)
 
     found = structured(write, rng)
     nodes = toposort([found.structure.function])
     assert any(isinstance(node.op, AllocEmpty) for node in nodes)
-    check_first_rows(found)
+    check_rows(found, 7)
 
 
 def test_constants_in_the_shape_of_parameters_are_no_predictors(rng):
     group = np.arange(20) % 4
-    with pm.Model() as model:
+
+    def write():
         a = pm.Normal("a", shape=4)
         eta = a[group] + pm.math.log(2.0) * pt.ones_like(a)[group]
         pm.Poisson("y", pm.math.exp(eta), observed=rng.poisson(1.0, size=20))
-    where = (model.value_vars, {}, model.initial_point())
-    structure = find_predictors(ModelAt(split_log_density(model), *where))
-    assert len(structure.predictors) == 1
+
+    assert len(structured(write, rng).structure.predictors) == 1
 
 
 def test_slices_beside_indices_are_whole_rows(rng):
     group = np.arange(20) % 4
-    with pm.Model() as model:
+
+    def write():
         root, z = pm.Normal("root", shape=(2, 2)), pm.Normal("z", shape=(2, 4))
         effects = pt.dot(root, z).T  # an index into a transposed product of parameters
         eta = (effects[group] * rng.normal(size=(20, 2))).sum(axis=1)
         pm.Normal("y", eta, 1.0, observed=rng.normal(size=20))
-    where = (model.value_vars, {}, model.initial_point())
-    structure = find_predictors(ModelAt(split_log_density(model), *where))
-    assert len(structure.predictors) == 6  # two entries of a level, four of the matrix
+
+    # two entries of a level, four of the matrix
+    assert len(structured(write, rng).structure.predictors) == 6
 
 
 def test_negative_indices_count_from_the_end(rng):
@@ -206,10 +193,7 @@ def test_negative_indices_count_from_the_end(rng):
         a = pm.Normal("a", shape=4)
         pm.Normal("y", a[group], 1.0, observed=np.zeros(40))
 
-    found = structured(write, rng)
-    point, block = found.point(), found.block(20)
-    rows = found.of_etas(found.etas(found.raveled(point), block), block)
-    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+    check_rows(structured(write, rng), 20)
 
 
 def test_rows_pick_from_what_a_mask_leaves_of_transformed_levels(rng):
@@ -222,9 +206,7 @@ def test_rows_pick_from_what_a_mask_leaves_of_transformed_levels(rng):
 
     found = structured(write, rng)
     assert {p.name for p in found.structure.predictors} == {"a[data]"}
-    point, block = found.point(), found.block(20)
-    rows = found.of_etas(found.etas(found.raveled(point), block), block)
-    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+    check_rows(found, 20)
 
 
 def test_multiples_and_offsets_of_one_predictor_are_one(rng):
@@ -265,19 +247,14 @@ def test_too_many_predictors_are_a_reason(rng):
     assert reason == "it is a function of 70 linear predictors, more than 64"
 
 
-def test_other_step_methods_are_a_reason(rng):
-    with pm.Model() as model:
-        mu = pm.Normal("mu")
-        pm.Normal("y", mu, 1.0, observed=np.zeros(10))
-    split = split_log_density(model)
-    shared = {model.value_vars[0]: pytensor.shared(0.0)}
-    assert "other step methods" in find_predictors(
-        ModelAt(split, [], shared, model.initial_point())
-    )
+def test_other_step_methods_are_a_reason():
+    at = at_start(normal_mean(10))
+    shared = {at.variables[0]: pytensor.shared(0.0)}
+    assert "other step methods" in find_predictors(at._replace(variables=[], shared=shared))
 
 
 def test_they_are_named_in_the_explanation(rng):
-    found = Structured(SHAPES["negative_binomial"].build(N_ROWS), rng)
+    found = of_shape("negative_binomial", rng)
     text = explain(found.split, structure=found.structure)
     assert "Linear predictors of the rows: a_log__, data @ beta." in text.splitlines()
     assert "none, because there are too many." in explain(
