@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +16,8 @@ from pymc_austerity.levels.factor import LevelsOfFactor
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
-_NONE = np.empty(0, dtype=np.int64)
-_SIZE_OF_STEPS, _TIMES = 2.4, (-1.0, 2.0)
+_NONE, _NO = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+_SIZE_OF_STEPS, _LEAST_POWER, _LARGEST_POWER = 2.4, -1.0, 1.0
 """Size of steps of random walks, times the root of the dimension, in standard deviations (Gelman,
 Roberts and Gilks 1996), and the powers of two between which it varies."""
 _STEPS_OF_EXCHANGE = 5
@@ -42,8 +43,8 @@ class Moved(NamedTuple):
         Verdicts of sequential tests; None if there were none.
     distance : float array
         From the mean of the normal approximation to the moved entries, before the move.
-    drawn : float array, shape (G,)
-        Whether a draw of a normal approximation was accepted; NaN where there was none.
+    drawn : pair of bool arrays, shape (G,)
+        Where a step took the place of a draw of a normal approximation, and what was accepted.
     """
 
     point: NDArray[np.float64]
@@ -53,7 +54,7 @@ class Moved(NamedTuple):
     ratios: NDArray[np.float64] = np.empty(0)
     verdicts: Verdicts | None = None
     distance: NDArray[np.float64] = np.empty(0)
-    drawn: NDArray[np.float64] = np.empty(0)
+    drawn: tuple[NDArray[np.bool_], NDArray[np.bool_]] = (_NO, _NO)
 
 
 class Decided(NamedTuple):
@@ -201,13 +202,34 @@ def drawn_or_near(
     is_near : bool array, shape (G,)
         Who makes a step.
     """
+    there, log_ratio = rng.standard_normal(z.shape), np.empty(len(z))
+    chance = rng.random(len(z))
+    chances = near if isinstance(near, np.ndarray) else np.full(len(z), near)
+    _fill_moves(z, chances, chance, there, log_ratio)
+    return there, log_ratio, chance == 0.0
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _fill_moves(
+    z: NDArray[np.float64],
+    near: NDArray[np.float64],
+    chance: NDArray[np.float64],
+    there: NDArray[np.float64],
+    log_ratio: NDArray[np.float64],
+) -> None:
+    """Make proposals of noise; the chance of those that make a step becomes zero."""
     n_levels, q = z.shape
-    noise, is_near = rng.standard_normal(z.shape), np.asarray(rng.random(n_levels) < near)
-    size = _SIZE_OF_STEPS / math.sqrt(q) * 2.0 ** rng.uniform(*_TIMES, size=int(is_near.sum()))
-    there = noise.copy()
-    there[is_near] = z[is_near] + size[:, None] * noise[is_near]
-    log_ratio = np.where(is_near, 0.0, 0.5 * (there * there - z * z).sum(axis=1))
-    return there, log_ratio, is_near
+    for g in range(n_levels):
+        log_ratio[g] = 0.0
+        if chance[g] < near[g]:
+            times = _LEAST_POWER + (_LARGEST_POWER - _LEAST_POWER) * chance[g] / near[g]
+            size = _SIZE_OF_STEPS / math.sqrt(q) * 2.0**times
+            for j in range(q):
+                there[g, j] = z[g, j] + size * there[g, j]
+            chance[g] = 0.0
+        else:
+            for j in range(q):
+                log_ratio[g] += 0.5 * (there[g, j] * there[g, j] - z[g, j] * z[g, j])
 
 
 def move_levels(
@@ -262,9 +284,8 @@ def move_levels(
         together = float(posterior.row_free_part(following, theta)) - float(prior[accept].sum())
         if not -rng.standard_exponential() < together:
             accept, following = np.zeros_like(accept), theta
-    drawn = np.where(is_near, np.nan, accept)
-    how = float(accept.mean()), n_rows
-    return Moved(following, *how, verdicts=verdicts, distance=distance, drawn=drawn)
+    made = Moved(following, float(accept.mean()), n_rows, verdicts=verdicts)
+    return made._replace(distance=distance, drawn=(is_near, accept))
 
 
 def move_common(
@@ -303,8 +324,7 @@ def move_common(
     log_ratio = float(ratio[0]) + float(posterior.row_free_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     moved = decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
-    drawn = np.where(is_near, np.nan, moved.accepted)
-    return moved._replace(distance=distance, drawn=drawn)
+    return moved._replace(distance=distance, drawn=(is_near, np.array([moved.accepted > 0.0])))
 
 
 @dataclass(frozen=True, eq=False)

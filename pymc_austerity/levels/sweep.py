@@ -22,9 +22,9 @@ _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
 entries that all walks of a sweep may move."""
 
-_FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
-"""Correlations of Crank-Nicolson moves of the joint block, and the least share of moves that stay
-near, which are for blocks that are far from normal."""
+_FAR, _NEAR, _SHARE, _LEAST = 0.0, 0.9, 0.1, 0.05
+"""Correlations of Crank-Nicolson moves of the joint block, and the share of those that stay near,
+which are for blocks that are far from normal; and the least share of steps in other blocks."""
 
 _WORTH = 2.0
 """Steps of a random walk in the common entries that a draw of their approximation is worth."""
@@ -83,26 +83,24 @@ class SweepState(NamedTuple):
         """What is added to the mean of the normal approximation for a kind of move."""
         return _offset(self.centers, kind)
 
-    def near(self, kind: str, worth: float = 1.0) -> NDArray[np.float64] | float:
+    def near(self, kind: str) -> NDArray[np.float64] | float:
         """Probability of a step of a random walk, for each level or for all common entries.
 
-        Parameters
-        ----------
-        kind : str
-            Kind of the move.
-        worth : float
-            Steps that an accepted draw is worth; more in more dimensions.
+        A level of which many draws are rejected may have been in a tail all the time; steps in many
+        common entries lead less far than a draw.
         """
         if kind not in self.drawn:
-            return _SHARE
-        rejected = 1.0 - worth * self.drawn[kind].value
-        nearer: NDArray[np.float64] = np.clip(rejected, _SHARE, 1.0 - _SHARE)
-        return nearer
+            return _LEAST
+        accepted = self.drawn[kind].value
+        rejected = 1.0 - (_WORTH * accepted if kind == "common" else accepted * accepted)
+        return np.maximum(np.minimum(rejected, 1.0 - _SHARE), _LEAST)
 
-    def accepting(self, kind: str, drawn: NDArray[np.float64]) -> "SweepState":
+    def accepting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision on each level of a factor, or on common entries."""
-        known = self.drawn.get(kind, Average.begin(np.ones(drawn.size)))
-        return self._replace(drawn=self.drawn | {kind: known.step(drawn)})
+        is_near, accept = moved.drawn
+        known = self.drawn.get(kind, Average.begin(np.ones(accept.size)))
+        drawn = known.step(np.where(is_near, np.nan, accept))
+        return self._replace(drawn=self.drawn | {kind: drawn})
 
     def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
         """The state after one more distance from the mean, for a kind of move."""
@@ -317,18 +315,18 @@ class _Run:
         where = self.sweep.posterior, factor, self.theta, self.state.near(kind), self.rng
         moved = move_levels(*where, self.state.offset(kind))
         if self.tuning:
-            self.state = self.state.accepting(kind, moved.drawn)
+            self.state = self.state.accepting(kind, moved)
         if not factor:  # the largest: its levels have few rows
             return self.made(moved)
         return self.made(self.centered(moved, kind))
 
     def common(self) -> BlockUse:
         """Move the common entries."""
-        where = self.sweep.posterior, self.theta, self.state.near("common", _WORTH), self.rng
+        where = self.sweep.posterior, self.theta, self.state.near("common"), self.rng
         known = self.state.inflation("common"), self.state.offset("common")
         moved = self.centered(move_common(*where, *known), "common")
         if self.tuning:
-            self.state = self.state.accepting("common", moved.drawn)
+            self.state = self.state.accepting("common", moved)
         return BlockUse.of([self.made(moved, "common")])
 
     def joint(self, block: JointBlock) -> BlockUse:
