@@ -120,6 +120,7 @@ def test_exact_decisions_on_a_mixture():
     assert isinstance(step.target.sampling, PoissonSampling)
 
 
+@pytest.mark.filterwarnings("ignore:The t statistic of the first look")
 def test_not_where_draws_of_a_normal_approximation_are_rejected():
     step = built(squares_of_heavy_tails(), control_variates="auto")
     assert step.target.n_kept > 0

@@ -25,7 +25,7 @@ def run(y):
         level = np.repeat(np.arange(N_LEVELS), N_EACH)
         pm.Normal("y", a[level], sigma, observed=y.ravel())
         step = GroupedMH()
-    return step, sample(step, model, draws=500, tune=300, random_seed=4)
+    return step, sample(step, model, draws=800, tune=300, random_seed=4)
 
 
 def moments(y):
