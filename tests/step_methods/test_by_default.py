@@ -17,6 +17,7 @@ from pymc_austerity import (
 )
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
+from pymc_austerity.step_methods.expected_time import Size
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.time_limit import SetupTooLongError
@@ -193,6 +194,29 @@ class TestProbe:
     def test_chains_that_stay_where_they_began(self, move, words):
         found = probe(Stuck(move), {"mu": np.array(0.0)}, 100.0, 400)
         assert words in found.wrong
+
+    @pytest.mark.parametrize(
+        ("seen", "lengths"),
+        [
+            ([Probe("", 1e-9, 0.5, n_steps=100)], [100]),  # clear at once
+            ([Probe("", 1e-9, 0.01, n_steps=100), Probe("", 1e-9, 0.01, n_steps=400)], [100, 400]),
+            ([Probe("", 1e-9, np.nan, n_steps=33)], [100]),  # slow, and nothing against it
+            ([Probe("no", np.inf, 0.0, n_steps=60), Probe("", 1e-9, 0.1, n_steps=100)], [100, 100]),
+            ([Probe("no", np.inf, 0.0, n_steps=n) for n in (60, 100, 400)], [100, 100, 400]),
+            ([Probe("no", np.inf, 0.0, n_steps=n) for n in (100, 400)], [100, 400]),
+        ],
+    )
+    def test_chains_grow_only_where_they_must(self, monkeypatch, seen, lengths):
+        made = []
+
+        def of_length(step, point, seconds, n_steps):
+            made.append(n_steps)
+            return seen[len(made) - 1]
+
+        monkeypatch.setattr(by_default, "probe", of_length)
+        size = Size(10**6, 10**7, 10**7, 100)
+        found = by_default._probed(SimpleNamespace(setup_seconds=1.0), {}, size)
+        assert (found, made) == (seen[-1], lengths)
 
 
 class Stuck:
