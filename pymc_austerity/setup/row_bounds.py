@@ -130,7 +130,7 @@ class BoundsOfRows:
 
     def with_cells(self, some: Sequence[NDArray]) -> "BoundsOfRows":
         """The same, which keeps what it bounds about the usual predictor of some rows."""
-        if self.function.n_predictors > 1:
+        if self.function.n_predictors != 1:
             return self
         usual = float(np.nanmedian(self.designs(some)[0].eta(self.about.anchor.point)))
         return replace(self, cells=CellBounds(self.function, usual))

@@ -96,7 +96,7 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
 def _seen(value: NDArray) -> NDArray:
     """Entries of a variable that are looked at, evenly spread where there are many."""
     entries = np.ravel(value)
-    return entries[:: -(-entries.size // _MOST_ENTRIES)]
+    return entries[:: -(-entries.size // _MOST_ENTRIES) or 1]
 
 
 def _worst(r_hat: NDArray[np.float64]) -> float:
