@@ -18,7 +18,7 @@ from pymc_austerity.levels.factor import (
     fill_values,
     normals_of,
 )
-from pymc_austerity.levels.moves import Moved, crank_nicolson, decided
+from pymc_austerity.levels.moves import Moved, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.terms import RowFreeTerms, TermsByAddress, difference_of_terms
 from pymc_austerity.proposals import RandomWalkState
@@ -467,11 +467,35 @@ def move_jointly(
     normal = block.normal(posterior, theta, left)
     distance = coordinates - normal.mean[0]
     normal = normal._replace(mean=normal.mean + offset)
-    there, log_ratio = crank_nicolson(normal.standard(coordinates[None]), correlation, rng)
+    there, log_ratio = _crank_nicolson(normal.standard(coordinates[None]), correlation, rng)
     values = left + block.directions @ normal.values(there)[0]
     along = PartlyNonCentered(posterior, 0, theta, block.entries, inflation=inflation)
     moved = along.jump(posterior.anchor[block.entries] + values, float(log_ratio[0]), rng)
     return moved._replace(distance=distance)
+
+
+def _crank_nicolson(
+    z: NDArray[np.float64], correlation: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A move that leaves the standard normal distribution of the last axis invariant.
+
+    Parameters
+    ----------
+    z : float array
+        Starting values.
+    correlation : float
+        Correlation of the new values with the starting values, in (-1, 1).
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    there : float array, of the shape of `z`
+    log_ratio : float array, of that shape without its last axis
+        Density of the proposal backwards to that forwards, in nats.
+    """
+    noise = rng.standard_normal(z.shape)
+    there = correlation * z + math.sqrt(1.0 - correlation * correlation) * noise
+    return there, 0.5 * (there * there - z * z).sum(axis=-1)
 
 
 class Shares(NamedTuple):

@@ -153,30 +153,6 @@ def decided(
     return Moved(points[0] if accept else points[1], float(accept), *what)
 
 
-def crank_nicolson(
-    z: NDArray[np.float64], correlation: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A move that leaves the standard normal distribution of the last axis invariant.
-
-    Parameters
-    ----------
-    z : float array
-        Starting values.
-    correlation : float
-        Correlation of the new values with the starting values, in (-1, 1).
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    there : float array, of the shape of `z`
-    log_ratio : float array, of that shape without its last axis
-        Density of the proposal backwards to that forwards, in nats.
-    """
-    noise = rng.standard_normal(z.shape)
-    there = correlation * z + math.sqrt(1.0 - correlation * correlation) * noise
-    return there, 0.5 * (there * there - z * z).sum(axis=-1)
-
-
 def drawn_or_near(
     z: NDArray[np.float64], near: NDArray[np.float64] | float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:

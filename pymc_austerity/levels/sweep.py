@@ -309,13 +309,17 @@ class _Run:
             self.state = self.state.centered(kind, moved.distance)
         return moved
 
+    def accepting(self, moved: Moved, kind: str) -> Moved:
+        """The same move; which draws were accepted is noted while the chain tunes."""
+        if self.tuning:
+            self.state = self.state.accepting(kind, moved)
+        return moved
+
     def levels(self, factor: int) -> Moved:
         """Move the levels of a factor."""
         kind = f"levels {factor}"
         where = self.sweep.posterior, factor, self.theta, self.state.near(kind), self.rng
-        moved = move_levels(*where, self.state.offset(kind))
-        if self.tuning:
-            self.state = self.state.accepting(kind, moved)
+        moved = self.accepting(move_levels(*where, self.state.offset(kind)), kind)
         if not factor:  # the largest: its levels have few rows
             return self.made(moved)
         return self.made(self.centered(moved, kind))
@@ -324,9 +328,7 @@ class _Run:
         """Move the common entries."""
         where = self.sweep.posterior, self.theta, self.state.near("common"), self.rng
         known = self.state.inflation("common"), self.state.offset("common")
-        moved = self.centered(move_common(*where, *known), "common")
-        if self.tuning:
-            self.state = self.state.accepting("common", moved)
+        moved = self.accepting(self.centered(move_common(*where, *known), "common"), "common")
         return BlockUse.of([self.made(moved, "common")])
 
     def joint(self, block: JointBlock) -> BlockUse:
