@@ -26,10 +26,13 @@ _OF_COSTLY, _OF_SPECIAL = 10, 22
 _SPECIAL = {"GammaLn", "Psi", "TriGamma", "Erf", "Erfc", "Erfcx", "LogNormalProbability"}
 _OF_SPARSE = 2
 """Numbers of a dense matrix that take as long as one of a sparse one."""
-_TRANSITIONS = 4_000
+TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
+_COMPILATION_SECONDS = 3.0
+"""Time that NUTS takes to compile, at least."""
 SETUP_SECONDS = 5.0
-"""A run of NUTS in which rows take less is not worth the set-up of another step method."""
+"""A run of NUTS that takes less, or in which rows are expected to, is not worth the set-up
+of another step method."""
 
 
 class Size(NamedTuple):
@@ -54,6 +57,29 @@ class Size(NamedTuple):
     n_numbers: int
     dimension: int
     is_hierarchical: bool = False
+
+
+class CostOfNUTS(NamedTuple):
+    """What NUTS takes, as expected from the size of a model, or as measured.
+
+    Attributes
+    ----------
+    per_draw : float
+        Seconds for an effective draw, or for a transition where these were measured.
+    compilation : float
+        Seconds.
+    is_measured : bool
+        Whether transitions were made.
+    """
+
+    per_draw: float
+    compilation: float = _COMPILATION_SECONDS
+    is_measured: bool = False
+
+    @property
+    def of_run(self) -> float:
+        """Seconds that a run takes, without compilation."""
+        return TRANSITIONS * self.per_draw
 
 
 def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
@@ -114,8 +140,8 @@ def _entries(variables: Iterable[Any], n_rows: int) -> int:
     )
 
 
-def seconds_per_effective_draw(size: Size) -> float:
-    """Seconds that NUTS needs for an effective draw of a well behaved posterior.
+def expected_cost(size: Size) -> CostOfNUTS:
+    """What NUTS takes for a well behaved posterior.
 
     Parameters
     ----------
@@ -124,28 +150,12 @@ def seconds_per_effective_draw(size: Size) -> float:
 
     Examples
     --------
-    >>> from pymc_austerity.step_methods.expected_time import Size
-    >>> round(seconds_per_effective_draw(Size(1_000_000, 13_000_000, 20_000_000, 20)), 1)
-    0.2
+    >>> from pymc_austerity.step_methods.expected_time import Size, expected_cost
+    >>> cost = expected_cost(Size(1_000_000, 13_000_000, 20_000_000, 20))
+    >>> round(cost.per_draw, 1), round(cost.of_run)
+    (0.2, 735)
     """
-    return _gradients(size) * (_PER_GRADIENT + _of_rows(size))
-
-
-def nuts_seconds(size: Size) -> float:
-    """Seconds that a run of NUTS takes, without compilation.
-
-    Parameters
-    ----------
-    size : Size
-        Size of the model.
-
-    Examples
-    --------
-    >>> from pymc_austerity.step_methods.expected_time import Size
-    >>> round(nuts_seconds(Size(1_000, 13_000, 3_000, 5)))
-    3
-    """
-    return _TRANSITIONS * seconds_per_effective_draw(size)
+    return CostOfNUTS(_gradients(size) * (_PER_GRADIENT + _of_rows(size)))
 
 
 def seconds_of_rows(size: Size) -> float:
@@ -162,7 +172,7 @@ def seconds_of_rows(size: Size) -> float:
     >>> round(seconds_of_rows(Size(1_000, 20_000, 3_000, 5)), 1)
     0.5
     """
-    return _TRANSITIONS * _gradients(size) * _of_rows(size)
+    return TRANSITIONS * _gradients(size) * _of_rows(size)
 
 
 def _gradients(size: Size) -> float:
