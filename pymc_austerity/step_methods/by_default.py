@@ -58,6 +58,9 @@ entry. No difficulties are assumed of transitions that were made."""
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
+_TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.3
+"""Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
+the time for it as shares of compilation and run."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
@@ -94,7 +97,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason and (reason := _few_rows(size)):
         nuts = on_all_rows(variables, model, its)
         measured = _measured(nuts, variables, point, started)
-        if measured is not None and measured.of_run >= SETUP_SECONDS:
+        if measured is not None and _is_long(measured):
             cost, reason = measured, ""
     if not reason:
         step, reason = _on_few_rows(request, variables, model, point, size, cost)
@@ -107,6 +110,11 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     nuts = nuts or on_all_rows(variables, model, its)
     nuts.choose_because(reason, started)
     return nuts
+
+
+def _is_long(cost: CostOfNUTS) -> bool:
+    """Whether another set-up may be worth its time where NUTS is compiled already."""
+    return cost.of_run >= max(SETUP_SECONDS, _TIMES_COMPILED * cost.compilation)
 
 
 def _measured(
@@ -225,6 +233,8 @@ def _made_in_time(makers: Sequence[Callable[[], Any]], why_none: str) -> Iterato
 
 def _time_for_setup(cost: CostOfNUTS) -> float:
     """Seconds after which a set-up is given up: a part of a run of NUTS and of its compilation."""
+    if cost.is_measured:
+        return _OF_COMPILED * cost.compilation + _OF_MEASURED * cost.of_run
     return cost.compilation + _SETUP_SHARE * cost.of_run
 
 

@@ -142,21 +142,24 @@ class TestNUTSIsTaken:
 
 class TestNUTSIsTriedWhereThereAreFewRows:
     def test_where_its_transitions_are_slow(self, monkeypatch):
-        slow = CostOfNUTS(1.0, 1_000.0, is_measured=True)
+        slow = CostOfNUTS(1.0, 100.0, is_measured=True)
         monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
         step = built(normal_model(300))
         assert type(step) is FewRowsStep
         assert step.is_chosen_by_default
 
-    @pytest.mark.parametrize("per_draw", [2e-3, 1e-9])
-    def test_and_taken_where_they_are_faster(self, monkeypatch, per_draw):
+    @pytest.mark.parametrize(
+        ("per_draw", "compilation", "reason"),
+        [(1.0, 100.0, "longer without it"), (1e-9, 0.0, "too few"), (2e-3, 9.0, "too few")],
+    )
+    def test_and_taken_where_they_are_faster(self, monkeypatch, per_draw, compilation, reason):
         """Set-up was worth a try with the first, but the short chains are no faster."""
-        fast = CostOfNUTS(per_draw, 1_000.0, is_measured=True)
+        fast = CostOfNUTS(per_draw, compilation, is_measured=True)
         monkeypatch.setattr(by_default, "measured_cost", lambda *args: fast)
-        monkeypatch.setattr(by_default, "probe", lambda *args: Probe("", 3e-3, 1.0, n_steps=400))
+        monkeypatch.setattr(by_default, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
         step = built(normal_model(300))
         assert isinstance(step, AllRowsNUTS)
-        assert "longer without it" in step.reason if per_draw == 2e-3 else "too few" in step.reason
+        assert reason in step.reason
 
     def test_and_taken_where_it_cannot_begin(self, monkeypatch):
         def fail(*args):
