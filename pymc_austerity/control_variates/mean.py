@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
-from pymc_austerity.control_variates.anchor import Anchor, Differentiable, RowDensity, some_rows
+from pymc_austerity.control_variates.anchor import Anchor
+from pymc_austerity.control_variates.search import Differentiable, RowDensity, some_rows
 from pymc_austerity.rows import ArrayRows, Block, RowSource, SampledRows, sum_over_rows
 
 _MULTIPLICATIONS = 1e10

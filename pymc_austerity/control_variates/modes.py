@@ -11,19 +11,17 @@ from scipy.optimize import minimize
 from scipy.stats.qmc import LatinHypercube
 from threadpoolctl import threadpool_limits
 
-from pymc_austerity.control_variates.anchor import (
-    Anchor,
+from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
+from pymc_austerity.control_variates.influence import differences_of_all
+from pymc_austerity.control_variates.search import (
     Differentiable,
-    NoAnchorError,
     NoModeError,
     RowDensity,
     approach_mode,
-    find_anchor,
     inverse_root,
     some_rows,
     trust_region,
 )
-from pymc_austerity.control_variates.influence import differences_of_all
 from pymc_austerity.rows import RowSource
 
 _N_SEARCHES = 8

@@ -21,6 +21,7 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose
+from pymc_austerity.setup.kinks import with_kinks
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
@@ -96,8 +97,8 @@ def with_control_variates(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     (approximation,) = normal_approximations(modes)
-    is_far = surrogate is not None
-    if not is_far:
+    is_far, is_kinked = surrogate is not None, not modes.anchor.is_smooth
+    if not (is_far or is_kinked):
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
         if by_default and _has_hyperparameters(problem):
@@ -119,7 +120,7 @@ def with_control_variates(
         may if by_default and is_open and not is_far else NOTHING,
         pairs,
     )
-    return choose(about)
+    return with_kinks(about) if is_kinked else choose(about)
 
 
 def _has_hyperparameters(problem: Problem) -> bool:
@@ -157,7 +158,8 @@ def _found(
     except NoAnchorError as error:
         reason = error
     if modes is not None:
-        is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
+        is_usual = modes.others or not modes.anchor.is_smooth
+        is_usual = is_usual or is_nearly_normal(row_free_difference, modes.anchor)
         if is_usual or not by_default:
             return modes, None
     try:
