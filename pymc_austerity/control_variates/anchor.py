@@ -162,15 +162,15 @@ def _mode(
     for search in searches:
         try:
             return approach_mode(*search(), density), None
-        except KinkError:
-            raise
         except NoModeError as error:
             reason = error
-        if search is searches[0] and not isinstance(source, SampledRows):
+        if search is searches[0] and density.has_averages and not isinstance(source, SampledRows):
             some = some_rows(density, source, _SOME_ROWS, rng)
             near = approximate_mode(point, some)
             if have_kinks(some, near, rng):
                 return mode_beside_kinks(near, some, density)
+        if isinstance(reason, KinkError):
+            break
     raise reason
 
 

@@ -5,16 +5,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from pymc_austerity.control_variates.search import (
-    NoModeError,
     RowDensity,
     approach_mode,
     inverse_root,
 )
 
-_CLOSE = 0.3
+_CLOSE, _ON_SOME = 0.3, 2.0
 """Distance from the mode, in posterior standard deviations, that is near enough: beside it single
-rows turn."""
+rows turn; and where some rows stand for many."""
 _MOST_STEPS = 200
+_ROUNDS = 3
+"""Of averages, each over the approximation that the one before gives."""
 _ENTRIES = 8
 """Entries along which kinks are looked for."""
 _STEEPER = 3.0
@@ -25,22 +26,20 @@ _LONGEST = 4.0
 
 
 class AveragedCurvature:
-    r"""A log-density with secants of its gradient in the place of its Hessian.
+    """A log-density whose rows have an averaged curvature.
 
-    .. math:: H_{jk} = \frac{\nabla_j f(\theta + w_k e_k) - \nabla_j f(\theta - w_k e_k)}{2 w_k}
-
-    with widths :math:`w_k` over which the log-density falls by about half a nat, then in the
-    coordinates in which this is minus the identity matrix. A row whose log-likelihood is linear but
-    for a kink has no curvature at any point, but many of them have a smooth sum.
+    A row whose log-likelihood is linear but for a kink has no curvature at any point, but many of
+    them have a smooth sum. The average is over the normal approximation that has this curvature.
 
     Parameters
     ----------
     density : RowDensity
+    root : float array, shape (d, d), optional
+        Root of a covariance that is tried first.
     """
 
-    def __init__(self, density: RowDensity) -> None:
-        self._density = density
-        self._widths: NDArray[np.float64] | None = None
+    def __init__(self, density: RowDensity, root: NDArray[np.float64] | None = None) -> None:
+        self._density, self.root = density, root
 
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
@@ -48,39 +47,17 @@ class AveragedCurvature:
 
     def hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Averaged Hessian, shape (d, d)."""
-        self._widths = widths(self._density, point, self._widths)
-        along = np.diag(self._widths)
-        for _ in range(2):  # along the entries, then along the axes of what was found
-            inverse = np.linalg.inv(along)
-            found = inverse.T @ self._secants(point, along) @ inverse
-            try:
-                along = inverse_root(-found)
-            except NoModeError:
-                break
+        root = np.diag(widths(self._density, point)) if self.root is None else self.root
+        for _ in range(_ROUNDS):
+            found = self._density.averaged_hessian(point, root)
+            root = inverse_root(-found)
+        self.root = root
         return found
 
-    def _secants(self, point: NDArray, along: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Products of the averaged Hessian with these columns from both sides."""
-        found = np.empty_like(along)
-        for k, move in enumerate(along.T):
-            (_, above), (_, below) = (self._density.gradient(point + m) for m in (move, -move))
-            found[:, k] = along.T @ (above - below) / 2.0
-        return (found + found.T) / 2.0
 
-
-def widths(
-    density: RowDensity, point: NDArray, first: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """Moves of each entry over which a log-density falls by half a nat, shape (d,).
-
-    Parameters
-    ----------
-    density : RowDensity
-    point : float array, shape (d,)
-    first : float array, shape (d,), optional
-        What is tried first.
-    """
-    found = np.ones(point.size) if first is None else first.copy()
+def widths(density: RowDensity, point: NDArray) -> NDArray[np.float64]:
+    """Moves of each entry over which a log-density falls by half a nat, shape (d,)."""
+    found = np.ones(point.size)
     value, _ = density.gradient(point)
     for k in range(point.size):
         for _ in range(_TRIES):
@@ -141,7 +118,8 @@ def mode_beside_kinks(
     NoModeError
         The search failed, or the log-density is not concave there.
     """
-    cheap, full = AveragedCurvature(some), AveragedCurvature(density)
-    near = approach_mode(near, cheap, cheap, close=_CLOSE)
+    cheap = AveragedCurvature(some)
+    near = approach_mode(near, cheap, cheap, close=_ON_SOME)
+    full = AveragedCurvature(density, inverse_root(-cheap.hessian(near)))
     point = approach_mode(near, cheap, full, close=_CLOSE)
-    return point, inverse_root(-cheap.hessian(point))
+    return point, inverse_root(-full.hessian(point))

@@ -99,6 +99,26 @@ class RowDensity:
         hessian = self._rows.hessian
         return _symmetric(self._sum(lambda block: hessian(at, *block), ("Hessian", at)))
 
+    @property
+    def has_averages(self) -> bool:
+        """Whether rows have linear predictors, over which their curvature can be averaged."""
+        return hasattr(self._rows, "averaged_hessian")
+
+    def averaged_hessian(self, point: NDArray, root: NDArray) -> NDArray[np.float64]:
+        """Hessian whose row part is averaged over a normal distribution, shape (d, d).
+
+        Parameters
+        ----------
+        point : float array, shape (d,)
+            Its mean.
+        root : float array, shape (d, d)
+            Root of its covariance.
+        """
+        at, averaged = point.astype(self._dtype), self._rows.averaged_hessian  # type: ignore[attr-defined]
+        arguments = ("averaged Hessian", at, root)
+        of_rows = self._sum(lambda block: averaged(at, root, *block), arguments)
+        return _symmetric(of_rows) + self.row_free_hessian(point)
+
     def row_derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient and Hessian of the row part, in one pass over the rows."""
         at, rows = point.astype(self._dtype), self._rows

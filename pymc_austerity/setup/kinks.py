@@ -1,4 +1,4 @@
-"""Exact decisions where the log-likelihoods of rows have kinks: rows whose kink is near are kept."""
+"""Exact decisions about rows with kinks: those whose kink is near the mode are kept."""
 
 import numpy as np
 from numpy.typing import NDArray
