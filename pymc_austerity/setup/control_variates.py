@@ -120,7 +120,10 @@ def with_control_variates(
         may if by_default and is_open and not is_far else NOTHING,
         pairs,
     )
-    return with_kinks(about) if is_kinked else choose(about)
+    if is_kinked:
+        may_keep = by_default and (is_open or settings.decides_exactly)
+        return with_kinks(about) if may_keep else NoPlan("its rows have kinks")
+    return choose(about)
 
 
 def _has_hyperparameters(problem: Problem) -> bool:

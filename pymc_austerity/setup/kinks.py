@@ -27,7 +27,7 @@ def with_kinks(about: About) -> Target | NoPlan:
     about : About
         Rows in memory, expanded about a point at which they have kinks.
     """
-    if not about.may.keep_rows or about.problem.prepared.from_sources is not None:
+    if about.problem.prepared.from_sources is not None or not about.residuals.is_stored:
         return NoPlan("its rows have kinks")
     about.say("bounding what rows can change")
     try:
