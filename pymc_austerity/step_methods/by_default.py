@@ -29,12 +29,12 @@ from pymc_austerity.step_methods.expected_time import (
     CostOfNUTS,
     Size,
     expected_cost,
+    measured_cost,
     seconds_of_rows,
     size_of,
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
-from pymc_austerity.step_methods.nuts_trial import measured_cost
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC

@@ -1,5 +1,6 @@
-"""What NUTS is expected to take, which decides whether set-up is worth its time."""
+"""What NUTS is expected to take, or takes: which decides whether set-up is worth its time."""
 
+import time
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
+from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
+from pymc_austerity.step_methods.interrupts import restore_interrupts
 
 _GRADIENTS, _AT_DIMENSION, _OF_HIERARCHY = 7.0, 5, 2.0
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
@@ -33,6 +36,14 @@ _COMPILATION_SECONDS = 3.0
 SETUP_SECONDS = 5.0
 """A run of NUTS that takes less, or in which rows are expected to, is not worth the set-up
 of another step method."""
+
+_SEED = 20_140_622
+_USUAL, _ALL, _LAST = 100, 200, 50
+"""Transitions that show that NUTS is fast; that it makes otherwise, the last of them with a metric
+that is learnt; and of which the time is taken."""
+_UNADAPTED = 4.0
+"""Times as long as a transition takes with the first metric."""
+_MOST_SECONDS = 3.0
 
 
 class Size(NamedTuple):
@@ -183,3 +194,37 @@ def _gradients(size: Size) -> float:
 def _of_rows(size: Size) -> float:
     """Seconds of a gradient that go to the rows."""
     return _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
+
+
+def measured_cost(step: AllRowsNUTS, point: dict[str, NDArray], started: float) -> CostOfNUTS:
+    """Let NUTS begin to tune, and measure its transitions once they have their usual length.
+
+    Parameters
+    ----------
+    step : AllRowsNUTS
+        It begins anew when ``pm.sample`` runs.
+    point : dict
+        The model's initial point.
+    started : float
+        When its compilation began, by the performance counter.
+    """
+    step.setup_chain(np.random.default_rng(_SEED), _ALL, 0)
+    times: list[float] = []
+    try:
+        current, _ = step.step(dict(point))  # which compiles the rest
+        compilation = time.perf_counter() - started
+        while sum(times) < _MOST_SECONDS and len(times) < _ALL:
+            began = time.process_time()
+            current, _ = step.step(current)
+            times.append(time.process_time() - began)
+            if len(times) == _USUAL and _usual(times) < SETUP_SECONDS / TRANSITIONS:
+                break
+    finally:  # as if no chain had begun
+        step.reset_tuning()
+        restore_interrupts()
+    seconds = _usual(times) / (1.0 if len(times) >= _USUAL else _UNADAPTED)
+    return CostOfNUTS(seconds, compilation, is_measured=True)
+
+
+def _usual(times: list[float]) -> float:
+    return float(np.mean(times[-_LAST:]))

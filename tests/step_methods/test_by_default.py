@@ -15,7 +15,7 @@ from pymc_austerity import (
     NotRowwiseError,
     SettingError,
 )
-from pymc_austerity.step_methods import by_default, nuts_trial
+from pymc_austerity.step_methods import by_default, expected_time
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected_cost
 from pymc_austerity.step_methods.few_rows import FewRowsStep
@@ -180,7 +180,7 @@ class Timed:
 
     def __init__(self, monkeypatch, seconds):
         self.clock, self.seconds, self.n_made, self.calls = 0.0, seconds, 0, []
-        monkeypatch.setattr(nuts_trial, "time", self)
+        monkeypatch.setattr(expected_time, "time", self)
 
     def process_time(self):
         return self.clock
@@ -209,7 +209,7 @@ class Timed:
 )
 def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
     step = Timed(monkeypatch, seconds)
-    cost = nuts_trial.measured_cost(step, {}, 0.0)
+    cost = expected_time.measured_cost(step, {}, 0.0)
     assert cost.is_measured
     assert cost.compilation == seconds(0)
     np.testing.assert_allclose(cost.per_draw, per_draw)
