@@ -121,7 +121,7 @@ def with_control_variates(
         pairs,
     )
     if is_kinked:
-        may_keep = by_default and (is_open or settings.decides_exactly)
+        may_keep = by_default and (settings.may_decide_exactly or settings.decides_exactly)
         return with_kinks(about) if may_keep else NoPlan("its rows have kinks")
     return choose(about)
 

@@ -103,3 +103,9 @@ def test_are_chosen_by_default(monkeypatch):
 def test_exact_decisions_need_rows_that_can_be_kept():
     with pytest.raises(SettingError, match="kink"):
         built(regression(n_rows=30), test="exact")
+
+
+def test_a_sequential_test_samples_rows_as_they_are():
+    step = built(regression(), epsilon=0.1)
+    assert step.target.anchor is None
+    assert "because its rows have kinks" in step.summary
