@@ -13,4 +13,4 @@ from pymc_austerity.control_variates.influence import (
 )
 from pymc_austerity.control_variates.mean import few_directions, posterior_mean, where_zero
 from pymc_austerity.control_variates.modes import Modes, conditional_mode, find_modes
-from pymc_austerity.control_variates.search import Differentiable, RowDensity
+from pymc_austerity.control_variates.search import Differentiable, LogPosterior, RowDensity

@@ -1,6 +1,5 @@
 """The anchor: a mode, and the sums over all rows of the terms of the expansion about it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from pymc_austerity.control_variates.influence import influence_scores
 from pymc_austerity.control_variates.kinks import approximate_mode, have_kinks, mode_beside_kinks
 from pymc_austerity.control_variates.search import (
-    Differentiable,
     KinkError,
+    LogPosterior,
     NoModeError,
     RowDensity,
     approach_mode,
@@ -93,10 +92,7 @@ class Anchor:
 
 def find_anchor(
     start: NDArray,
-    rows: Differentiable,
-    exact: Differentiable,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
+    posterior: LogPosterior,
     *,
     rng: np.random.Generator,
     order: int = 2,
@@ -108,12 +104,7 @@ def find_anchor(
     ----------
     start : array, shape (d,)
         Where the search starts.
-    rows, exact : Derivatives
-        See `pymc_austerity.model.Derivatives`.
-    row_function : callable
-        ``f(proposed, current, *block)``: differences of the rows in a block.
-    source : RowSource
-        All rows.
+    posterior : LogPosterior
     rng : numpy.random.Generator
         Chooses the rows on which the search begins.
     order : {1, 2}
@@ -126,14 +117,14 @@ def find_anchor(
     NoAnchorError
         There is no mode, or the log-posterior is not concave there.
     """
-    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
+    density = posterior.density(start.dtype)
     root = None
     try:
         # matrices that fit the cache gain nothing from threads, which on busy machines wait for
         # each other hundreds of times as long as they compute
         with threadpool_limits(1, user_api="blas"):
             if at is None:
-                at, root = _mode(start, density, row_function, source, rng)
+                at, root = _mode(start, posterior, rng)
             point, is_smooth = density.as_evaluated(at), root is None
             gradient, hessian = density.row_derivatives(point)
             if root is None:
@@ -144,20 +135,17 @@ def find_anchor(
 
 
 def _mode(
-    start: NDArray,
-    density: RowDensity,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
-    rng: np.random.Generator,
+    start: NDArray, posterior: LogPosterior, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """The mode, and the root of a covariance where rows have kinks.
 
     The search is on some rows first, unless there are few rows or these do not determine the mode.
     """
-    point = start.astype(np.float64)
+    point, density = start.astype(np.float64), posterior.density(start.dtype)
+    source = posterior.source
     searches = [lambda: (trust_region(point, density), density)]
     if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
-        searches.insert(0, lambda: _mode_on_some_rows(point, density, row_function, source, rng))
+        searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng))
     reason = NoModeError()
     for search in searches:
         try:
@@ -177,11 +165,11 @@ def _mode(
 def _mode_on_some_rows(
     point: NDArray[np.float64],
     density: RowDensity,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
+    posterior: LogPosterior,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], RowDensity]:
     """Search on random rows first, then on those that matter at its end."""
+    source = posterior.source
     if isinstance(source, SampledRows):
         some = some_rows(density, source, source.n_rows, rng)
         return trust_region(point, some), some
@@ -189,7 +177,7 @@ def _mode_on_some_rows(
     point = trust_region(point, some)
     for _ in range(_MOST_ROUNDS):
         root = inverse_root(-some.hessian(point))
-        some = density.on(_rows_that_matter(point, root, row_function, source, rng))
+        some = density.on(_rows_that_matter(point, root, posterior, rng))
         before, point = point, trust_region(point, some)
         moved = solve_triangular(root, point - before, lower=True)
         if float(moved.dot(moved)) < _WITHIN_CHANCE * source.n_rows / _SOME_ROWS * point.size:
@@ -198,19 +186,15 @@ def _mode_on_some_rows(
 
 
 def _rows_that_matter(
-    point: NDArray,
-    root: NDArray,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
-    rng: np.random.Generator,
+    point: NDArray, root: NDArray, posterior: LogPosterior, rng: np.random.Generator
 ) -> list[tuple[RowSource, float]]:
     """The rows with the most influence near a point, and a sample that represents the others."""
-    dtype = point.dtype
+    dtype, source = point.dtype, posterior.source
     pairs = [
         ((point + root.dot(rng.standard_normal(point.size))).astype(dtype), point.astype(dtype))
         for _ in range(_PILOT_PAIRS)
     ]
-    scores = influence_scores(row_function, pairs, source)
+    scores = influence_scores(posterior.differences, pairs, source)
     top = np.argpartition(scores, scores.size - _SOME_ROWS)[-_SOME_ROWS:]
     drawn = rng.choice(scores.size, 2 * _SOME_ROWS, replace=False)
     sample = np.setdiff1d(drawn, top)

@@ -1,7 +1,7 @@
 """The search for a mode, on some rows or on all."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,29 @@ class Differentiable(Protocol):
     @property
     def hessian(self) -> Callable[..., NDArray]:
         """``f(point, *block)``: Hessian, shape (d, d)."""
+
+
+class LogPosterior(NamedTuple):
+    """The parts of a log-posterior, with all rows.
+
+    Attributes
+    ----------
+    rows, exact : Derivatives
+        Of the rows and of the row-free part; see `pymc_austerity.model.Derivatives`.
+    differences : callable
+        ``f(proposed, current, *block)``: differences of the rows in a block, nats.
+    source : RowSource
+        All rows.
+    """
+
+    rows: Differentiable
+    exact: Differentiable
+    differences: Callable[..., NDArray]
+    source: RowSource
+
+    def density(self, dtype: np.dtype) -> "RowDensity":
+        """The log-density of points of some type."""
+        return RowDensity(self.rows, self.exact, [(self.source, 1.0)], dtype)
 
 
 class RowDensity:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
     Anchor,
+    LogPosterior,
     Modes,
     NoAnchorError,
     conditional_mode,
@@ -179,29 +180,30 @@ def _found(
 def _modes(
     expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
 ) -> Modes:
-    exact = problem.row_free_derivatives
     say("finding the posterior mode")
-    rows = problem.prepared.rows
-    search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
+    start, posterior, nearest = problem.start, _log_posterior(expanded, problem), None
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
-        return Modes(find_anchor(*search, rng=rng, order=order, at=at))
+        return Modes(find_anchor(start, posterior, rng=rng, order=order, at=at))
     if _has_hyperparameters(problem):
         # from levels that are all equal, as at the start, a search leads to a spread of 0
         assert problem.blocks is not None
-        touched = np.setdiff1d(np.arange(problem.start.size), problem.blocks.untouched)
-        known = (expanded.derivatives, exact, rows)
-        start = conditional_mode(problem.start, touched, *known, rng=rng)
-        nearest = find_anchor(start, *search[1:], rng=rng, order=order)
-        search = (nearest.point.astype(start.dtype), *search[1:])
-        return find_modes(*search, rng=rng, order=order, nearest=nearest, angles=problem.angles)
-    return find_modes(*search, rng=rng, order=order, angles=problem.angles)
+        touched = np.setdiff1d(np.arange(start.size), problem.blocks.untouched)
+        start = conditional_mode(start, touched, posterior, rng=rng)
+        nearest = find_anchor(start, posterior, rng=rng, order=order)
+        start = nearest.point.astype(start.dtype)
+    its: dict[str, Any] = {"nearest": nearest, "angles": problem.angles}
+    return find_modes(start, posterior, rng=rng, order=order, **its)
+
+
+def _log_posterior(expanded: ExpandedRows, problem: Problem) -> LogPosterior:
+    exact, rows = problem.row_free_derivatives, problem.prepared.rows
+    return LogPosterior(expanded.derivatives, exact, expanded.differences, rows)
 
 
 def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
-    prepared, exact = problem.prepared, problem.row_free_derivatives
-    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": prepared.rng}
-    mean = posterior_mean(anchor, expanded.derivatives, exact, prepared.rows, **where)
+    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": problem.prepared.rng}
+    mean = posterior_mean(anchor, _log_posterior(expanded, problem), **where)
     return GaussianApproximation(mean, anchor.root)
 
 
