@@ -174,8 +174,11 @@ class Facts(NamedTuple):
     seconds: Mapping[str, float] = {}
 
 
+_NONE = Facts()
+
+
 def explain(
-    row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None, facts: Facts = Facts()
+    row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None, facts: Facts = _NONE
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -207,13 +210,11 @@ def explain(
     if facts.structure is not None:
         lines.append(_about_predictors(facts.structure))
     if facts.centered:
-        lines.append(
-            f"Moved as products with their scales (centered): {', '.join(facts.centered)}."
-        )
+        names = ", ".join(facts.centered)
+        lines.append(f"Moved as products with their scales (centered): {names}.")
     if facts.free:
-        lines.append(
-            f"Moved as levels whose mean is free, although they sum to zero: {', '.join(facts.free)}."
-        )
+        names = ", ".join(facts.free)
+        lines.append(f"Moved as levels whose mean is free, although they sum to zero: {names}.")
     if (blocks := facts.blocks) is not None:
         lines += [
             f"Groups: {factor}, independent given the other variables." for factor in blocks.factors
