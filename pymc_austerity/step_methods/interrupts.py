@@ -128,7 +128,7 @@ def clean_interrupt(function: _Function) -> _Function:
 def _noticed_interrupts() -> Iterator[list[BaseException]]:
     """Collect the interrupts that are raised in this context, whatever happens to them."""
     noticed: list[BaseException] = []
-    previous = signal.getsignal(signal.SIGINT)
+    previous, of_chains = signal.getsignal(signal.SIGINT), _interrupts.previous
 
     def handle(number: int, frame: FrameType | None) -> None:
         if _loads(frame):
@@ -146,8 +146,9 @@ def _noticed_interrupts() -> Iterator[list[BaseException]]:
     signal.signal(signal.SIGINT, handle)
     try:
         yield noticed
-    finally:
+    finally:  # short chains in this context leave no trace of this handler
         signal.signal(signal.SIGINT, previous)
+        _interrupts.previous = of_chains
 
 
 def _interrupt_again() -> None:

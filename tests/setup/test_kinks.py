@@ -1,10 +1,12 @@
 """Rows with kinks: the curvature that they have on average, and exact decisions about them."""
 
+from functools import partial
+
 import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import SettingError
+from pymc_austerity import AusterityMH, FireflyMH, SettingError
 from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.few_rows import FewRowsStep
@@ -50,11 +52,12 @@ def moments(kind):
     return mean, np.sqrt(np.average((grid - mean) ** 2, weights=weights))
 
 
+@pytest.mark.parametrize("make", [partial(AusterityMH, test="exact"), FireflyMH])
 @pytest.mark.parametrize("kind", KINDS)
-def test_decisions_are_exact(kind):
+def test_decisions_are_exact(kind, make):
     mean, sd = moments(kind)
     model = location(kind)
-    step = built(model, test="exact")
+    step = built(model, make)
     assert isinstance(step.target.sampling, PoissonSampling)
     assert 0 < step.target.n_kept < N_ROWS / 4
     assert "a kink near the mode" in step.explain()

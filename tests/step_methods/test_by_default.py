@@ -163,7 +163,7 @@ class TestNUTSIsTriedWhereThereAreFewRows:
 
     def test_and_taken_where_it_cannot_begin(self, monkeypatch):
         def fail(*args):
-            raise pm.SamplingError("Bad initial energy")
+            raise pm.exceptions.SamplingError("Bad initial energy")
 
         monkeypatch.setattr(by_default, "measured_cost", fail)
         assert "too few" in built(normal_model(300)).reason

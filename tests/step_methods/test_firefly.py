@@ -55,6 +55,6 @@ def test_several_steps_of_a_draw_add_up():
 def test_models_without_bounds_are_refused():
     with pm.Model():
         mean = pm.Normal("mean")
-        pm.Laplace("y", mean, 1.0, observed=np.random.default_rng(2).normal(size=500))
+        pm.Laplace("y", mean, 1.0, observed=np.random.default_rng(2).normal(size=20))
         with pytest.raises(SettingError, match=r"FireflyMH is not possible .* use AusterityMH\(\)"):
             FireflyMH()

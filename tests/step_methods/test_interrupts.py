@@ -100,6 +100,22 @@ def test_handlers_are_restored_when_sampling_ends():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_short_chains_of_set_up_leave_no_trace():
+    """Where an earlier chain left its own handler, too."""
+
+    @clean_interrupt
+    def set_up():
+        defer_interrupts()
+        restore_interrupts()
+
+    before = signal.getsignal(signal.SIGINT)
+    defer_interrupts()
+    set_up()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_a_handler_of_the_user_is_called_outside_of_the_loop():
     calls = []
     before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
