@@ -25,6 +25,7 @@ from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on_all_rows
 from pymc_austerity.step_methods.expected_time import (
+    LONG_RUN,
     SETUP_SECONDS,
     CostOfNUTS,
     Size,
@@ -114,7 +115,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
 
 def _is_long(cost: CostOfNUTS) -> bool:
     """Whether another set-up may be worth its time where NUTS is compiled already."""
-    return cost.of_run >= max(SETUP_SECONDS, _TIMES_COMPILED * cost.compilation)
+    return cost.of_run >= max(LONG_RUN, _TIMES_COMPILED * cost.compilation)
 
 
 def _measured(

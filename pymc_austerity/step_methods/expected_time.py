@@ -34,8 +34,9 @@ TRANSITIONS = 4_000
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
 SETUP_SECONDS = 5.0
-"""A run of NUTS that takes less, or in which rows are expected to, is not worth the set-up
-of another step method."""
+"""A run of NUTS in which rows are expected to take less is not worth another set-up."""
+LONG_RUN = 8.0
+"""Seconds of a run that is, where NUTS is compiled already and was measured."""
 
 _SEED = 20_140_622
 _USUAL, _ALL, _LAST = 100, 200, 50
@@ -217,7 +218,7 @@ def measured_cost(step: AllRowsNUTS, point: dict[str, NDArray], started: float) 
             began = time.process_time()
             current, _ = step.step(current)
             times.append(time.process_time() - began)
-            if len(times) == _USUAL and _usual(times) < SETUP_SECONDS / TRANSITIONS:
+            if len(times) == _USUAL and _usual(times) < LONG_RUN / TRANSITIONS:
                 break
     finally:  # as if no chain had begun
         step.reset_tuning()
