@@ -181,6 +181,16 @@ class TestLeaves:
         cut, _ = cut_of(b[0] * pt.constant(x) + pt.constant(y), 0)
         assert len(cut.leaves) == 2
 
+    def test_an_array_that_takes_the_place_of_an_equal_one_is_another_leaf(self):
+        """Equal arrays are dropped, and others may be made where they were."""
+        x, y = pt.constant(X[:, 0]), pt.constant(X[:, 1])
+        cut = Cut(Known([b], VALUES), N)
+        reverse = np.arange(N)[::-1]
+        selections = [cut.selections.new(reverse, key) for key in range(3)]
+        first, same, other = map(cut.take, [x, x, y], [0, 0, 0], selections)
+        assert same is first and other is not first
+        np.testing.assert_array_equal(cut.leaves[1].array, X[::-1, 1])
+
     def test_parameters_by_row_are_reported(self):
         e = pt.vector("e", shape=(N,))
         known = Known([e], {"e": np.zeros(N)})
