@@ -311,9 +311,11 @@ class Cut:
         return self._placeholders[key]
 
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
-        """Placeholder of a truth value per row, broadcastable to what is wanted."""
+        """Placeholder of truth values per row or entry, broadcastable to what is wanted."""
         if self.known.examples:
             raise CannotCut("it changes rows by their numbers in the example")
+        if rows.ndim > 1:
+            return pt.moveaxis(self.leaf(rows, name, key), 0, like.axis)
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
