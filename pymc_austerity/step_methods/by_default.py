@@ -89,7 +89,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     started = time.perf_counter()
     point = _checked(request, model)
     size = size_of(model, point)
-    reason = _few_rows(size) if model.observed_RVs else "no variable is observed"
+    reason = _few_rows(size) if model.observed_RVs else _nothing_observed(model)
     if not reason:
         step, reason = _on_few_rows(request, variables, model, point, size)
         if not reason:
@@ -108,6 +108,14 @@ def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
     checked_point(request.options.initial_point, model)
     refuse_simulators(model)
     return checked_point(None, model)
+
+
+def _nothing_observed(model: pm.Model) -> str:
+    """Why there are no rows, and what to do if they are those of a potential."""
+    names = [potential.name for potential in model.potentials if potential.type.ndim]
+    if not names:
+        return "no variable is observed"
+    return f"no variable is observed; if {names[0]!r} is the likelihood, add likelihood={names[:1]}"
 
 
 def _few_rows(size: Size) -> str:
