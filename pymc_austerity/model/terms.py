@@ -409,5 +409,9 @@ def _shape_of_rows(variable: Any, model: pm.Model) -> tuple[int, ...]:
     """Shape of an observed variable without the axes of one response; at least one axis."""
     value = model.rvs_to_values[variable]
     array = array_of(value)
-    shape = np.shape(array) if array is not None else tuple(map(int, value.shape.eval()))
+    if array is None:
+        lengths = pt.as_tensor(value, allow_xtensor_conversion=True).shape.eval()
+    else:
+        lengths = np.shape(array)
+    shape = tuple(map(int, lengths))
     return shape[: max(1, len(shape) - getattr(variable.owner.op, "ndim_supp", 0))]

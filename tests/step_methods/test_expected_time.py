@@ -49,12 +49,19 @@ def series():
     pm.GaussianRandomWalk("y", pm.Normal("mu"), 1.0, init_dist=start, observed=np.zeros(5_000))
 
 
+def labelled():
+    import pymc.dims as pmd  # not above, because it warns when imported that it is experimental
+
+    pm.modelcontext(None).add_coords({"row": np.arange(5_000)})
+    pmd.Normal("y", pmd.Normal("mu"), 1.0, observed=pmd.Data("data", np.zeros(5_000), dims="row"))
+
+
 def columns():
     pm.Normal("y", pm.Normal("mu", shape=2), 1.0, observed=np.zeros((5_000, 2)))
 
 
 def test_a_response_of_several_entries_is_one_row():
-    assert size(pairs).n_rows == size(series).n_rows == 5_000
+    assert size(pairs).n_rows == size(series).n_rows == size(labelled).n_rows == 5_000
     assert size(columns).n_rows == 10_000
 
 
