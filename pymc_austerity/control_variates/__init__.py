@@ -1,12 +1,6 @@
 """The point of the Taylor expansion of the likelihood, and the rows that it fits badly."""
 
-from pymc_austerity.control_variates.anchor import (
-    Anchor,
-    Differentiable,
-    NoAnchorError,
-    RowDensity,
-    find_anchor,
-)
+from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.control_variates.influence import (
     FirstLookSizes,
     Influence,
@@ -19,3 +13,4 @@ from pymc_austerity.control_variates.influence import (
 )
 from pymc_austerity.control_variates.mean import few_directions, posterior_mean, where_zero
 from pymc_austerity.control_variates.modes import Modes, conditional_mode, find_modes
+from pymc_austerity.control_variates.search import Differentiable, LogPosterior, RowDensity

@@ -1,292 +1,27 @@
 """The anchor: a mode, and the sums over all rows of the terms of the expansion about it."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
-from scipy.optimize import minimize
+from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.influence import influence_scores
-from pymc_austerity.rows import (
-    LARGEST_BLOCK,
-    ArrayRows,
-    Block,
-    RowSource,
-    SampledRows,
-    sum_over_rows,
+from pymc_austerity.control_variates.kinks import approximate_mode, have_kinks, mode_beside_kinks
+from pymc_austerity.control_variates.search import (
+    KinkError,
+    LogPosterior,
+    NoModeError,
+    RowDensity,
+    approach_mode,
+    inverse_root,
+    some_rows,
+    taken,
+    trust_region,
 )
-
-_CLOSE_ENOUGH = 0.02
-"""Distance from the mode, in posterior standard deviations, at which the search ends."""
-
-_STEEP = 1e3
-"""Gradient relative to that at the start of a search, from which on it leads to no mode."""
-_MOST_PASSES = 25
-_BISECTIONS = 15
-_JUMP = 0.1
-"""Share of the fall of a slope along a step that the last bisection leaves: a smooth one would have
-fallen by 0.003 % of it there."""
-
-
-class Differentiable(Protocol):
-    """First and second derivatives of a function of a point, and maybe of a block of rows."""
-
-    @property
-    def gradient(self) -> Callable[..., Sequence[NDArray]]:
-        """``f(point, *block)``: value in nats, and gradient, shape (d,)."""
-
-    @property
-    def hessian(self) -> Callable[..., NDArray]:
-        """``f(point, *block)``: Hessian, shape (d, d)."""
-
-
-class RowDensity:
-    """Log-posterior with the rows of some sources, each source with a weight.
-
-    Parameters
-    ----------
-    rows, exact : Derivatives
-        Of the two parts; see `pymc_austerity.model.Derivatives`.
-    parts : sequence of (RowSource, float)
-        Rows, and how many rows each of them represents.
-    dtype : numpy.dtype
-        Type of the points that the functions take.
-    length : int
-        Rows that are evaluated together.
-    """
-
-    def __init__(
-        self,
-        rows: Differentiable,
-        exact: Differentiable,
-        parts: Sequence[tuple[RowSource, float]],
-        dtype: np.dtype,
-        length: int = LARGEST_BLOCK,
-    ) -> None:
-        self._rows, self._exact = rows, exact
-        self.parts, self._dtype, self._length = list(parts), dtype, length
-
-    def on(self, parts: Sequence[tuple[RowSource, float]]) -> "RowDensity":
-        """The same log-posterior with other rows."""
-        return RowDensity(self._rows, self._exact, parts, self._dtype)
-
-    def as_evaluated(self, point: NDArray) -> NDArray[np.float64]:
-        """A point in the precision in which sums over rows are evaluated.
-
-        An expansion must be about the point where its sums were taken, to the last digit.
-        """
-        return point.astype(self._dtype).astype(np.float64)
-
-    def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Log-density in nats, and its gradient, shape (d,)."""
-        at = point.astype(self._dtype)
-        value, gradient = self._exact.gradient(at)
-        sums = self._row_sums(at)
-        return float(value + sums[0]), gradient + sums[1:]
-
-    def hessian(self, point: NDArray) -> NDArray[np.float64]:
-        """Hessian of the log-density, shape (d, d)."""
-        return self.row_hessian(point) + self.row_free_hessian(point)
-
-    def row_gradient(self, point: NDArray) -> NDArray[np.float64]:
-        """Gradient of the row part, shape (d,)."""
-        return self._row_sums(point.astype(self._dtype))[1:]
-
-    def row_hessian(self, point: NDArray) -> NDArray[np.float64]:
-        """Hessian of the row part, shape (d, d)."""
-        at = point.astype(self._dtype)
-        hessian = self._rows.hessian
-        return _symmetric(self._sum(lambda block: hessian(at, *block), ("Hessian", at)))
-
-    def row_derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Gradient and Hessian of the row part, in one pass over the rows."""
-        at, rows = point.astype(self._dtype), self._rows
-
-        def block_sums(block: Block) -> NDArray[np.float64]:
-            _, gradient = rows.gradient(at, *block)
-            return np.concatenate([gradient, np.ravel(rows.hessian(at, *block))])
-
-        sums, size = self._sum(block_sums, ("gradient and Hessian", at)), point.size
-        return sums[:size], _symmetric(sums[size:].reshape(size, size))
-
-    def row_free_hessian(self, point: NDArray) -> NDArray[np.float64]:
-        """Hessian of the row-free part, shape (d, d)."""
-        return _symmetric(self._exact.hessian(point.astype(self._dtype)))
-
-    def _row_sums(self, at: NDArray) -> NDArray[np.float64]:
-        gradient_of = self._rows.gradient
-
-        def block_sums(block: Block) -> NDArray[np.float64]:
-            value, gradient = gradient_of(at, *block)
-            return np.concatenate([np.atleast_1d(value), gradient])
-
-        return self._sum(block_sums, ("log-density and gradient", at))
-
-    def _sum(
-        self, function: Callable[[Block], NDArray], arguments: Sequence[Any]
-    ) -> NDArray[np.float64]:
-        sums = [
-            weight * sum_over_rows(function, rows, arguments, self._length)
-            for rows, weight in self.parts
-        ]
-        return np.sum(sums, axis=0)
-
-
-def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (matrix + matrix.T) / 2
-
-
-class NoModeError(ValueError):
-    """No point was found at which the log-density is concave and its gradient vanishes."""
-
-
-class KinkError(NoModeError):
-    """The log-density has a kink near its mode, with any subset of the rows."""
-
-
-class LogDensity(Protocol):
-    """A log-density with its first two derivatives."""
-
-    def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Value in nats, and gradient, shape (d,)."""
-
-    def hessian(self, point: NDArray) -> NDArray[np.float64]:
-        """Hessian, shape (d, d)."""
-
-
-def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.float64]:
-    """Mode of a log-density that is cheap to evaluate, by Newton's method in trust regions.
-
-    Raises
-    ------
-    NoModeError
-        The search did not end at a finite point, or the density has no bound, as that of a
-        hierarchy whose levels are all equal and whose spread goes to 0.
-    """
-    first = latest = 0.0
-    best = -np.inf
-
-    def negative(point: NDArray) -> tuple[float, NDArray[np.float64]]:
-        nonlocal latest, best
-        value, gradient = density.gradient(point)
-        if not np.isfinite(value) or not np.isfinite(gradient).all():
-            return np.inf, np.zeros_like(gradient)
-        latest = float(np.abs(gradient).max()) if value >= best else 0.0
-        best = max(best, value)
-        return -value, -gradient
-
-    def hessian(point: NDArray) -> NDArray[np.float64]:
-        nonlocal first  # called after the gradient, where the search turns back as well
-        first = first or max(latest, 1.0)
-        if latest > _STEEP * first:
-            raise NoModeError("the log-density has no bound")
-        return np.nan_to_num(-density.hessian(point))
-
-    with np.errstate(all="ignore"):
-        result = minimize(
-            negative,
-            start,
-            jac=True,
-            hess=hessian,
-            method="trust-exact",
-            options={"gtol": 1e-3, "maxiter": 200},
-        )
-    if not np.isfinite(result.x).all():
-        raise NoModeError("the search for the mode left the real numbers")
-    return np.asarray(result.x)
-
-
-def approach_mode(
-    start: NDArray[np.float64], cheap: LogDensity, full: LogDensity
-) -> NDArray[np.float64]:
-    """Mode of a log-density from nearby, with few passes over all rows.
-
-    Steps of the full gradient, preconditioned with the Hessian of a cheap version, approach the
-    mode; each reduces the distance by about the relative error of that Hessian. If a step does
-    not, the full Hessian is used instead.
-
-    Parameters
-    ----------
-    start : float array, shape (d,)
-        The mode of the cheap version.
-    cheap : LogDensity
-        On some of the rows.
-    full : LogDensity
-        The log-density whose mode is returned.
-
-    Returns
-    -------
-    float array, shape (d,)
-
-    Raises
-    ------
-    NoModeError
-        The search failed.
-    """
-    point = start
-    factor = _factor(cheap.hessian(point))
-    value, gradient = full.gradient(point)
-    distance = np.inf
-    for _ in range(_MOST_PASSES):
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            raise NoModeError("the log-density near the mode is not finite")
-        step = cho_solve(factor, gradient)
-        before, distance = distance, float(np.sqrt(max(gradient.dot(step), 0.0)))
-        if distance < _CLOSE_ENOUGH:
-            return point
-        if distance > 0.5 * before:  # the cheap Hessian is too far off
-            factor = _factor(full.hessian(point))
-            step = cho_solve(factor, gradient)
-        try:
-            point, value, gradient = _ascend(full, point, step, value)
-        except NoModeError:
-            break
-    if _has_kink(full, point, cho_solve(factor, gradient)):
-        raise KinkError("the log-density has a kink near its mode, as of a Laplace distribution")
-    raise NoModeError("the search for the mode did not converge")
-
-
-def _factor(hessian: NDArray[np.float64]) -> tuple:
-    try:
-        return cho_factor(-hessian)
-    except (LinAlgError, ValueError) as error:
-        raise NoModeError("the Hessian near the mode is not negative definite") from error
-
-
-def _ascend(
-    density: LogDensity, point: NDArray, step: NDArray, value: float
-) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
-    """Go along the step, halved until the log-density does not fall."""
-    for _ in range(20):
-        new = point + step
-        new_value, gradient = density.gradient(new)
-        if np.isfinite(new_value) and new_value >= value - 1e-9 * abs(value):
-            return new, new_value, gradient
-        step = step / 2
-    raise NoModeError("the log-density does not rise along its gradient")
-
-
-def _has_kink(density: LogDensity, point: NDArray, step: NDArray) -> bool:
-    """Whether the slope along a step jumps from rising to falling."""
-    rising, falling = 0.0, 1.0
-    slopes = [density.gradient(point + share * step)[1].dot(step) for share in (rising, falling)]
-    if not slopes[0] > 0.0 > slopes[1]:
-        return False
-    jump = slopes[0] - slopes[1]
-    for _ in range(_BISECTIONS):
-        middle = (rising + falling) / 2.0
-        slope = density.gradient(point + middle * step)[1].dot(step)
-        if slope > 0.0:
-            rising, slopes[0] = middle, slope
-        else:
-            falling, slopes[1] = middle, slope
-    return slopes[0] - slopes[1] > _JUMP * jump
-
+from pymc_austerity.rows import RowSource, SampledRows
 
 _SOME_ROWS = 10_000
 """Rows on which the search for the mode begins."""
@@ -296,9 +31,6 @@ _MOST_ROUNDS = 5
 _WITHIN_CHANCE = 2.0
 """Modes on different samples differ by their sampling error: its variance in each direction is that
 of the posterior times the number of rows that each sampled one stands for, once for either."""
-
-_FLAT = 1e-10
-"""Curvature, relative to that of each parameter by itself, that may be rounding error."""
 
 
 class NoAnchorError(ValueError):
@@ -321,6 +53,9 @@ class Anchor:
         Lower Cholesky factor of the inverse of minus the Hessian of the whole log-posterior.
     order : {1, 2}
         Order of the expansion.
+    is_smooth : bool
+        Whether `hessian` and `root` belong together. Rows that are linear but for a kink have no
+        curvature at the point, and `root` is that of their averaged curvature.
     """
 
     point: NDArray[np.float64]
@@ -328,6 +63,7 @@ class Anchor:
     hessian: NDArray[np.float64]
     root: NDArray[np.float64]
     order: int = 2
+    is_smooth: bool = True
 
     @cached_property
     def inverse_root(self) -> NDArray[np.float64]:
@@ -356,10 +92,7 @@ class Anchor:
 
 def find_anchor(
     start: NDArray,
-    rows: Differentiable,
-    exact: Differentiable,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
+    posterior: LogPosterior,
     *,
     rng: np.random.Generator,
     order: int = 2,
@@ -371,12 +104,7 @@ def find_anchor(
     ----------
     start : array, shape (d,)
         Where the search starts.
-    rows, exact : Derivatives
-        See `pymc_austerity.model.Derivatives`.
-    row_function : callable
-        ``f(proposed, current, *block)``: differences of the rows in a block.
-    source : RowSource
-        All rows.
+    posterior : LogPosterior
     rng : numpy.random.Generator
         Chooses the rows on which the search begins.
     order : {1, 2}
@@ -389,76 +117,67 @@ def find_anchor(
     NoAnchorError
         There is no mode, or the log-posterior is not concave there.
     """
-    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
+    density = posterior.density(start.dtype)
+    root = None
     try:
         # matrices that fit the cache gain nothing from threads, which on busy machines wait for
         # each other hundreds of times as long as they compute
         with threadpool_limits(1, user_api="blas"):
-            point = _mode(start, density, row_function, source, rng) if at is None else at
-            point = density.as_evaluated(point)
+            if at is None:
+                at, root = _mode(start, posterior, rng)
+            point, is_smooth = density.as_evaluated(at), root is None
             gradient, hessian = density.row_derivatives(point)
-            root = inverse_root(-(hessian + density.row_free_hessian(point)))
+            if root is None:
+                root = inverse_root(-(hessian + density.row_free_hessian(point)))
     except NoModeError as error:
         raise NoAnchorError(str(error)) from error
-    return Anchor(point, gradient, hessian, root, order)
-
-
-def inverse_root(precision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Lower triangular ``R`` with ``R R'`` the inverse of a positive definite matrix.
-
-    Raises
-    ------
-    NoModeError
-        The matrix is not positive definite, or not by more than rounding error.
-    """
-    curvatures = np.diag(precision)
-    if not (np.isfinite(precision).all() and (curvatures > 0.0).all()):
-        raise NoModeError("the Hessian there is not negative definite")
-    sds = 1.0 / np.sqrt(curvatures)
-    scaled = precision * np.outer(sds, sds)  # units of the parameters must not matter
-    if not np.linalg.eigvalsh(scaled)[0] > _FLAT:
-        raise NoModeError("the Hessian there is not negative definite")
-    upper = np.linalg.cholesky(scaled[::-1, ::-1])[::-1, ::-1]  # scaled = upper upper'
-    return sds[:, None] * solve_triangular(upper, np.eye(sds.size), lower=False).T
+    return Anchor(point, gradient, hessian, root, order, is_smooth)
 
 
 def _mode(
-    start: NDArray,
-    density: RowDensity,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Search on some rows first, unless there are few rows or these do not determine the mode."""
-    point = start.astype(np.float64)
+    start: NDArray, posterior: LogPosterior, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """The mode, and the root of a covariance where rows have kinks.
+
+    The search is on some rows first, unless there are few rows or these do not determine the mode.
+    """
+    point, density = start.astype(np.float64), posterior.density(start.dtype)
+    source = posterior.source
+    searches = [lambda: (trust_region(point, density), density)]
     if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
+        searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng))
+    reason = NoModeError()
+    for search in searches:
         try:
-            if isinstance(source, SampledRows):
-                some = some_rows(density, source, source.n_rows, rng)
-                near = trust_region(point, some)
-            else:
-                near, some = _mode_on_some_rows(point, density, row_function, source, rng)
-            return approach_mode(near, some, density)
-        except KinkError:
-            raise
-        except NoModeError:
-            pass
-    return approach_mode(trust_region(point, density), density, density)
+            return approach_mode(*search(), density), None
+        except NoModeError as error:
+            reason = error
+        if search is searches[0] and density.has_averages and not isinstance(source, SampledRows):
+            some = some_rows(density, source, _SOME_ROWS, rng)
+            near = approximate_mode(point, some)
+            if have_kinks(some, near, rng):
+                return mode_beside_kinks(near, some, density)
+        if isinstance(reason, KinkError):
+            break
+    raise reason
 
 
 def _mode_on_some_rows(
     point: NDArray[np.float64],
     density: RowDensity,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
+    posterior: LogPosterior,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], RowDensity]:
     """Search on random rows first, then on those that matter at its end."""
+    source = posterior.source
+    if isinstance(source, SampledRows):
+        some = some_rows(density, source, source.n_rows, rng)
+        return trust_region(point, some), some
     some = some_rows(density, source, _SOME_ROWS, rng)
     point = trust_region(point, some)
     for _ in range(_MOST_ROUNDS):
         root = inverse_root(-some.hessian(point))
-        some = density.on(_rows_that_matter(point, root, row_function, source, rng))
+        some = density.on(_rows_that_matter(point, root, posterior, rng))
         before, point = point, trust_region(point, some)
         moved = solve_triangular(root, point - before, lower=True)
         if float(moved.dot(moved)) < _WITHIN_CHANCE * source.n_rows / _SOME_ROWS * point.size:
@@ -466,42 +185,18 @@ def _mode_on_some_rows(
     return point, some
 
 
-def some_rows(
-    density: RowDensity, source: RowSource, n_rows: int, rng: np.random.Generator
-) -> RowDensity:
-    """A log-posterior with some random rows that represent all; with all rows if there are few.
-
-    If rows are slow to read at random positions, they are some of those that were drawn before.
-    """
-    if isinstance(source, SampledRows):
-        drawn_before = source.some(n_rows, rng)
-        return density.on([(drawn_before, source.n_rows / drawn_before.n_rows)])
-    if source.n_rows <= n_rows:
-        return density
-    drawn = rng.choice(source.n_rows, n_rows, replace=False)
-    return density.on([(_taken(source, drawn), source.n_rows / n_rows)])
-
-
 def _rows_that_matter(
-    point: NDArray,
-    root: NDArray,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
-    rng: np.random.Generator,
+    point: NDArray, root: NDArray, posterior: LogPosterior, rng: np.random.Generator
 ) -> list[tuple[RowSource, float]]:
     """The rows with the most influence near a point, and a sample that represents the others."""
-    dtype = point.dtype
+    dtype, source = point.dtype, posterior.source
     pairs = [
         ((point + root.dot(rng.standard_normal(point.size))).astype(dtype), point.astype(dtype))
         for _ in range(_PILOT_PAIRS)
     ]
-    scores = influence_scores(row_function, pairs, source)
+    scores = influence_scores(posterior.differences, pairs, source)
     top = np.argpartition(scores, scores.size - _SOME_ROWS)[-_SOME_ROWS:]
     drawn = rng.choice(scores.size, 2 * _SOME_ROWS, replace=False)
     sample = np.setdiff1d(drawn, top)
     weight = (scores.size - top.size) / sample.size
-    return [(_taken(source, top), 1.0), (_taken(source, sample), weight)]
-
-
-def _taken(source: RowSource, indices: NDArray[np.intp]) -> ArrayRows:
-    return ArrayRows(source.take(np.sort(indices)))
+    return [(taken(source, top), 1.0), (taken(source, sample), weight)]

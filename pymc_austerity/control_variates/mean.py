@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
-from pymc_austerity.control_variates.anchor import Anchor, Differentiable, RowDensity, some_rows
+from pymc_austerity.control_variates.anchor import Anchor
+from pymc_austerity.control_variates.search import (
+    Differentiable,
+    LogPosterior,
+    RowDensity,
+    some_rows,
+)
 from pymc_austerity.rows import ArrayRows, Block, RowSource, SampledRows, sum_over_rows
 
 _MULTIPLICATIONS = 1e10
@@ -33,9 +39,7 @@ _MARGIN = 2.0
 
 def posterior_mean(
     anchor: Anchor,
-    rows: Differentiable,
-    exact: Differentiable,
-    source: RowSource,
+    posterior: LogPosterior,
     *,
     dtype: np.dtype,
     rng: np.random.Generator,
@@ -53,11 +57,9 @@ def posterior_mean(
     ----------
     anchor : Anchor
         The mode.
-    rows, exact : Derivatives
-        As in `find_anchor`. Rows with `averaged_gradient` and `cost_of_average` can be many; see
+    posterior : LogPosterior
+        Rows with `averaged_gradient` and `cost_of_average` can be many; see
         `pymc_austerity.model.PredictorDerivatives`.
-    source : RowSource
-        All rows.
     dtype : numpy.dtype
         Type of the points that the functions take.
     rng : numpy.random.Generator
@@ -74,10 +76,11 @@ def posterior_mean(
     Opper, M. and Archambeau, C. (2009). The variational Gaussian approximation revisited. Neural
     Computation 21(3), 786-792.
     """
+    rows, exact, _, source = posterior
     point, has_average = anchor.point, hasattr(rows, "averaged_gradient")
     if not has_average and point.size > _FEW_ENTRIES:
         return point
-    density = RowDensity(rows, exact, [(source, 1.0)], dtype)
+    density = posterior.density(dtype)
     if _is_surely_near(anchor, rows, exact, density, dtype, rng):
         return point
     parts, directions = _parts(density, source, rows, rng), None

@@ -11,20 +11,17 @@ from scipy.optimize import minimize
 from scipy.stats.qmc import LatinHypercube
 from threadpoolctl import threadpool_limits
 
-from pymc_austerity.control_variates.anchor import (
-    Anchor,
-    Differentiable,
-    NoAnchorError,
+from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
+from pymc_austerity.control_variates.influence import differences_of_all
+from pymc_austerity.control_variates.search import (
+    LogPosterior,
     NoModeError,
     RowDensity,
     approach_mode,
-    find_anchor,
     inverse_root,
     some_rows,
     trust_region,
 )
-from pymc_austerity.control_variates.influence import differences_of_all
-from pymc_austerity.rows import RowSource
 
 _N_SEARCHES = 8
 _REACH = 2.0
@@ -104,10 +101,7 @@ class _End:
 
 def find_modes(
     start: NDArray,
-    rows: Differentiable,
-    exact: Differentiable,
-    row_function: Callable[..., NDArray],
-    source: RowSource,
+    posterior: LogPosterior,
     *,
     rng: np.random.Generator,
     order: int = 2,
@@ -121,7 +115,7 @@ def find_modes(
 
     Parameters
     ----------
-    start, rows, exact, row_function, source, rng, order
+    start, posterior, rng, order
         As in `find_anchor`.
     nearest : Anchor, optional
         What a search from near the start has found; otherwise it is made.
@@ -139,13 +133,12 @@ def find_modes(
     "Initialization". Latin hypercubes: McKay, Beckman and Conover (1979).
     """
     dispersing = rng.spawn(1)[0]
-    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
-    some = some_rows(density, source, _SOME_ROWS, dispersing)
+    density = posterior.density(start.dtype)
+    some = some_rows(density, posterior.source, _SOME_ROWS, dispersing)
 
     def anchor_from(point: NDArray) -> Anchor | str:
         try:
-            at = point.astype(start.dtype)
-            return find_anchor(at, rows, exact, row_function, source, rng=rng, order=order)
+            return find_anchor(point.astype(start.dtype), posterior, rng=rng, order=order)
         except NoAnchorError as error:
             return str(error)
 
@@ -158,7 +151,7 @@ def find_modes(
     if isinstance(found, str):
         raise NoAnchorError(first)
     with threadpool_limits(1, user_api="blas"):
-        return _Comparison(density, some, row_function, start.dtype, found).modes(ends)
+        return _Comparison(density, some, posterior.differences, start.dtype, found).modes(ends)
 
 
 @dataclass(frozen=True)
@@ -186,9 +179,7 @@ class _Given:
 def conditional_mode(
     start: NDArray,
     free: NDArray[np.intp],
-    rows: Differentiable,
-    exact: Differentiable,
-    source: RowSource,
+    posterior: LogPosterior,
     *,
     rng: np.random.Generator,
 ) -> NDArray:
@@ -200,7 +191,7 @@ def conditional_mode(
         Where the search starts, with the values of the others.
     free : int array, shape (k,)
         Entries to search for.
-    rows, exact, source, rng
+    posterior, rng
         As in `find_anchor`.
 
     Returns
@@ -208,8 +199,8 @@ def conditional_mode(
     array, shape (d,)
         The start, if there is no such mode.
     """
-    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
-    given = _Given(some_rows(density, source, _SOME_ROWS, rng), start.astype(np.float64), free)
+    some = some_rows(posterior.density(start.dtype), posterior.source, _SOME_ROWS, rng)
+    given = _Given(some, start.astype(np.float64), free)
     try:
         with threadpool_limits(1, user_api="blas"):
             return given.whole(trust_region(given.point[free], given)).astype(start.dtype)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
     Anchor,
+    LogPosterior,
     Modes,
     NoAnchorError,
     conditional_mode,
@@ -21,6 +22,7 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose
+from pymc_austerity.setup.kinks import with_kinks
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
@@ -96,8 +98,8 @@ def with_control_variates(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     (approximation,) = normal_approximations(modes)
-    is_far = surrogate is not None
-    if not is_far:
+    is_far, is_kinked = surrogate is not None, not modes.anchor.is_smooth
+    if not (is_far or is_kinked):
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
         if by_default and _has_hyperparameters(problem):
@@ -119,6 +121,9 @@ def with_control_variates(
         may if by_default and is_open and not is_far else NOTHING,
         pairs,
     )
+    if is_kinked:
+        may_keep = by_default and (settings.may_decide_exactly or settings.decides_exactly)
+        return with_kinks(about) if may_keep else NoPlan("its rows have kinks")
     return choose(about)
 
 
@@ -157,7 +162,8 @@ def _found(
     except NoAnchorError as error:
         reason = error
     if modes is not None:
-        is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
+        is_usual = modes.others or not modes.anchor.is_smooth
+        is_usual = is_usual or is_nearly_normal(row_free_difference, modes.anchor)
         if is_usual or not by_default:
             return modes, None
     try:
@@ -174,29 +180,30 @@ def _found(
 def _modes(
     expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
 ) -> Modes:
-    exact = problem.row_free_derivatives
     say("finding the posterior mode")
-    rows = problem.prepared.rows
-    search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
+    start, posterior, nearest = problem.start, _log_posterior(expanded, problem), None
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
-        return Modes(find_anchor(*search, rng=rng, order=order, at=at))
+        return Modes(find_anchor(start, posterior, rng=rng, order=order, at=at))
     if _has_hyperparameters(problem):
         # from levels that are all equal, as at the start, a search leads to a spread of 0
         assert problem.blocks is not None
-        touched = np.setdiff1d(np.arange(problem.start.size), problem.blocks.untouched)
-        known = (expanded.derivatives, exact, rows)
-        start = conditional_mode(problem.start, touched, *known, rng=rng)
-        nearest = find_anchor(start, *search[1:], rng=rng, order=order)
-        search = (nearest.point.astype(start.dtype), *search[1:])
-        return find_modes(*search, rng=rng, order=order, nearest=nearest, angles=problem.angles)
-    return find_modes(*search, rng=rng, order=order, angles=problem.angles)
+        touched = np.setdiff1d(np.arange(start.size), problem.blocks.untouched)
+        start = conditional_mode(start, touched, posterior, rng=rng)
+        nearest = find_anchor(start, posterior, rng=rng, order=order)
+        start = nearest.point.astype(start.dtype)
+    its: dict[str, Any] = {"nearest": nearest, "angles": problem.angles}
+    return find_modes(start, posterior, rng=rng, order=order, **its)
+
+
+def _log_posterior(expanded: ExpandedRows, problem: Problem) -> LogPosterior:
+    exact, rows = problem.row_free_derivatives, problem.prepared.rows
+    return LogPosterior(expanded.derivatives, exact, expanded.differences, rows)
 
 
 def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
-    prepared, exact = problem.prepared, problem.row_free_derivatives
-    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": prepared.rng}
-    mean = posterior_mean(anchor, expanded.derivatives, exact, prepared.rows, **where)
+    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": problem.prepared.rng}
+    mean = posterior_mean(anchor, _log_posterior(expanded, problem), **where)
     return GaussianApproximation(mean, anchor.root)
 
 

@@ -89,7 +89,7 @@ def exact_sampling(
         The message says why exact decisions are not possible, or what they would cost.
     """
     problem, rows = about.problem, about.problem.prepared.rows
-    structure = _structure_of(problem, about.residuals)
+    structure = structure_of(problem, about.residuals)
     designs = design_function(structure, problem.model)
     bounds = BoundsOfRows(about, designs, problem.scalar_function)
     if isinstance(rows, SourceRows):
@@ -103,7 +103,7 @@ def exact_sampling(
     )
     order = in_order(grouped.labels)
     numbers, residuals = ArrayRows([order]), ReorderedRows(ArrayRows(about.residuals.arrays), order)
-    return _sampling(about, residuals, numbers, grouped.groups, pairs)
+    return sampling_of(about, residuals, numbers, grouped.groups, pairs)
 
 
 def with_stored_rows(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
@@ -118,13 +118,30 @@ def with_stored_rows(sampling: PoissonSampling, residuals: Residuals) -> Poisson
     )
 
 
-def _sampling(
+def sampling_of(
     about: About,
     source: ReorderedRows | StoredRows,
     numbers: ArrayRows | StoredRows,
     groups: Groups,
     pairs: Sequence[Pair],
 ) -> PoissonSampling:
+    """Exact decisions about rows in groups, checked and inflated.
+
+    Parameters
+    ----------
+    about : About
+        The expansion about which the rows are bounded.
+    source, numbers : sources of rows
+        Data of the rows, group by group, and their numbers.
+    groups : Groups
+    pairs : list of pairs of arrays
+        Whitened points between which there are decisions.
+
+    Raises
+    ------
+    NotExactError
+        A row changes by more than its bound.
+    """
     anchor, problem = about.anchor, about.problem
     inverse_root = np.ascontiguousarray(anchor.inverse_root)
     function = about.residuals.function
@@ -196,7 +213,7 @@ def _of_sources(
     shares = np.bincount(of_sample, minlength=grid.n_cells) / of_sample.size
 
     source, _ = rows.stored(all_labeled(), shares, rng)
-    return _sampling(about, source, source.split(source.n_arrays - 1), totals.groups(), pairs)
+    return sampling_of(about, source, source.split(source.n_arrays - 1), totals.groups(), pairs)
 
 
 def _say_if_long(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> None:
@@ -226,8 +243,14 @@ def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> fl
 # ------------------------------------------------------------------ bounds
 
 
-def _structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
-    """The linear predictors of the rows, or the reason why there are no exact decisions."""
+def structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
+    """The linear predictors of the rows.
+
+    Raises
+    ------
+    NotExactError
+        The reason why there are no exact decisions.
+    """
     structure = problem.structure
     if isinstance(structure, str):
         raise NotExactError(f"the rows have no linear predictors: {structure}")

@@ -185,7 +185,7 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         return None
     if about.problem.start.size > _MOST_DIMENSIONS:
         return None
-    kept = _kept(about, _most_influential(scores))
+    kept = keep(about, _most_influential(scores))
     if kept is None or kept.surrogate is None:
         return None
     # pairs from this surrogate reach the tails, which those of a normal approximation do not
@@ -193,16 +193,23 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
     scores = influence_scores(about.residuals.function, kept.pilot_pairs(), rows)
     known = kept.surrogate.exact
     assert isinstance(known, KnownPart)
-    return _kept(about, _most_influential(scores), known.exact) or kept
+    return keep(about, _most_influential(scores), known.exact) or kept
 
 
-def _kept(
+def keep(
     about: About, which: NDArray[np.intp], gradient: AnyGradient | None = None
 ) -> About | None:
     """Keep some rows, if that is possible.
 
-    The gradient of the row-free part is made, if it is not there yet, unless a normal approximation
-    does as well.
+    Parameters
+    ----------
+    about : About
+        Rows in memory and their expansion of second order.
+    which : int array, shape (m,)
+        Numbers of the rows to keep.
+    gradient : callable, optional
+        Of the row-free part. Without it, None is returned where rows are smooth and a normal
+        approximation does as well.
     """
     problem, row_free_difference = about.problem, about.row_free_difference
     block, at_anchor = tuple(a[which] for a in about.residuals.data), about.residuals.at_anchor
@@ -213,7 +220,7 @@ def _kept(
     anchor = _of_others(about.anchor, rows, at_anchor(*block)[:, 2 * k :])
     known = KnownDifference(row_free_difference, rows)
     if gradient is None:
-        if is_nearly_normal(known, anchor, _ENOUGH):
+        if anchor.is_smooth and is_nearly_normal(known, anchor, _ENOUGH):
             return None
         gradient = row_free_gradient(problem)
     expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)

@@ -215,6 +215,17 @@ class BoundedRows:
     constants: NDArray[np.float64]
     each: float
 
+    @property
+    def usual_constants(self) -> NDArray[np.float64]:
+        """Constants for the ball that nearly all draws are in, float array, shape (n,)."""
+        return self.constants[len(self.constants) // 2]
+
+    def some(self, which: NDArray[np.intp]) -> "BoundedRows":
+        """Some of the rows."""
+        rows = self.rows
+        own = WhitenedRows(rows.center[which], rows.gram[which], lambda: rows.gradients()[which])
+        return replace(self, rows=own, constants=self.constants[:, which])
+
     def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
         """Rows that decisions are expected to read."""
         found = self._directions(_DIRECTIONS[1], rng) if by_directions else None
@@ -235,7 +246,7 @@ class BoundedRows:
         return best, pairs
 
     def _directions(self, n_directions: int, rng: np.random.Generator) -> Directions:
-        usual = self.constants[len(self.constants) // 2]
+        usual = self.usual_constants
         weights = np.where(np.isfinite(usual), usual, 0.0)
         return nearest_directions(self.rows.gradients(), weights, n_directions, rng)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, find_anchor
+from pymc_austerity.control_variates import Anchor, LogPosterior, NoAnchorError, find_anchor
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.problem import Problem
@@ -77,10 +77,11 @@ def anchor_by_surrogate(
     """
     rng, start = problem.prepared.rng, problem.start.astype(np.float64)
     rows, wide = problem.prepared.rows, _WidePrior(start)
-    search = (problem.start, expanded.derivatives, wide, expanded.differences, rows)
-    point = find_anchor(*search, rng=rng, order=order).point if at is None else at
-    density = RowDensity(expanded.derivatives, wide, [(rows, 1.0)], problem.start.dtype)
-    point = density.as_evaluated(point)
+    posterior = LogPosterior(expanded.derivatives, wide, expanded.differences, rows)
+    if at is None:
+        at_mode = find_anchor(problem.start, posterior, rng=rng, order=order).point
+    density = posterior.density(problem.start.dtype)
+    point = density.as_evaluated(at_mode if at is None else at)
     gradient, hessian = density.row_derivatives(point)
     if at is not None and not _bends_down(hessian):
         raise NoAnchorError("the rows are not concave at the anchor")

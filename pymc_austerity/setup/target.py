@@ -168,9 +168,12 @@ class About(NamedTuple):
             )
         n_kept = 0 if self.kept is None else self.kept.size
         if n_kept:
+            which, reason = "with the most influence", "the posterior is far from normal"
+            if not self.anchor.is_smooth:
+                which, reason = "with a kink near the mode", "draws may cross the kink"
             details += (
-                f"The {n_kept:,} rows with the most influence are evaluated as they are, at every "
-                "decision and by proposals, because the posterior is far from normal.",
+                f"The {n_kept:,} rows {which} are evaluated as they are, at every decision and by "
+                f"proposals, because {reason}.",
             )
         normal, surrogate = self.approximation, self.surrogate
         known = self.row_free_difference if surrogate is None else surrogate.row_free_difference

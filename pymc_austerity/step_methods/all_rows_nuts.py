@@ -35,9 +35,9 @@ _RETRIES = 10
 
 
 def on_all_rows(
-    variables: Sequence, model: pm.Model, reason: str, settings: dict[str, Any]
+    variables: Sequence, model: pm.Model, settings: dict[str, Any]
 ) -> "AllRowsNUTS | PyMCSteps":
-    """The step methods that ``pm.sample()`` would use, with the cost of a draw and the reason.
+    """The step methods that ``pm.sample()`` would use, with the cost of a draw.
 
     NUTS for the variables with a gradient; ``pm.sample`` gives the others to other step methods.
 
@@ -47,22 +47,16 @@ def on_all_rows(
         Value variables.
     model : pymc.Model
         The model.
-    reason : str
-        Why few rows do not help, as a clause.
     settings : dict
-        ``rng``, ``compile_kwargs``, ``point``: the model's initial point, and ``started``: when
-        set-up began, by the performance counter.
+        ``rng``, ``compile_kwargs``, and ``point``: the model's initial point.
     """
     smooth = [variable for variable in variables if variable.dtype not in discrete_types]
     try:
-        step: Any = AllRowsNUTS(smooth, model=model, reason=reason, **settings) if smooth else None
+        step: Any = AllRowsNUTS(smooth, model=model, **settings) if smooth else None
     except underivable:
         smooth = [variable for variable in smooth if _has_gradient(variable, model)]
-        step = AllRowsNUTS(smooth, model=model, reason=reason, **settings) if smooth else None
-    if step is None:
-        step = PyMCSteps(variables, model, reason, settings["point"], settings["started"])
-    _log.info(step.summary)
-    return step
+        step = AllRowsNUTS(smooth, model=model, **settings) if smooth else None
+    return PyMCSteps(variables, model, settings["point"]) if step is None else step
 
 
 def _has_gradient(variable: Any, model: pm.Model) -> bool:
@@ -80,10 +74,23 @@ class _OnAllRows(AusterityStep):
     reason: str
     vars: list
 
-    def _describe(self, model: pm.Model, reason: str) -> None:
+    def choose_because(self, reason: str, started: float) -> None:
+        """End set-up, and say why.
+
+        Parameters
+        ----------
+        reason : str
+            Why few rows do not help, as a clause.
+        started : float
+            When set-up began, by the performance counter.
+        """
+        self.reason = reason
+        self._end_setup(started)
+        _log.info(self.summary)
+
+    def _describe(self, model: pm.Model) -> None:
         rows = rows_observed(model)
         self.n_rows, self.subsampled = max(rows.values(), default=0), tuple(rows)
-        self.reason = reason
         self._is_for(model)
         others = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] not in self.vars]
         self._explanation = ""
@@ -135,12 +142,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         Continuous value variables.
     model : pymc.Model
         The model.
-    reason : str
-        Why few rows do not help, as a clause.
     point : dict
         The model's initial point.
-    started : float
-        When set-up began, by the performance counter.
     rng : int or numpy.random.Generator, optional
         Source of draws outside ``pm.sample``.
     compile_kwargs : dict, optional
@@ -162,9 +165,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         vars: Sequence,
         *,
         model: pm.Model,
-        reason: str,
         point: dict[str, NDArray],
-        started: float,
         rng: Any = None,
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
@@ -181,8 +182,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             compile_kwargs=compile_kwargs,
             blocked=blocked,
         )
-        self._describe(model, reason)
-        self._end_setup(started)
+        self._describe(model)
 
     def use(self, settings: Mapping[str, Any]) -> None:
         """Take settings that ``pm.sample`` was given for NUTS, and PyMC's defaults of others.
@@ -258,29 +258,17 @@ class PyMCSteps(_OnAllRows, CompoundStep):
         Value variables.
     model : pymc.Model
         The model.
-    reason : str
-        Why few rows do not help, as a clause.
     point : dict
         The model's initial point.
-    started : float
-        When set-up began, by the performance counter.
     """
 
-    def __init__(
-        self,
-        vars: Sequence,
-        model: pm.Model,
-        reason: str,
-        point: dict[str, NDArray],
-        started: float,
-    ) -> None:
+    def __init__(self, vars: Sequence, model: pm.Model, point: dict[str, NDArray]) -> None:
         with model:
             _, selected = assign_step_methods(model)
             own = {kind: [v for v in those if v in vars] for kind, those in selected.items()}
             steps = instantiate_steppers(model, [], own, initial_point=point)
         super().__init__(steps if isinstance(steps, list) else [steps])
-        self._describe(model, reason)
-        self._end_setup(started)
+        self._describe(model)
 
     def _end_setup(self, started: float) -> None:
         """Record how long set-up took; each step method passes the constants on."""

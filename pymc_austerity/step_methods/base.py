@@ -23,7 +23,7 @@ from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
 from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
-from pymc_austerity.step_methods.summary import explain, row_length_deterministics
+from pymc_austerity.step_methods.summary import Facts, explain, row_length_deterministics
 
 
 class Phase(NamedTuple):
@@ -121,8 +121,8 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         """
         self.reset_tuning()
         self._end_setup(started)
-        about_rows["doubts"] = problem.doubts
-        self._explanation = explain(problem.likelihood, problem.variables, **about_rows)
+        facts = Facts(doubts=problem.doubts, **about_rows)
+        self._explanation = explain(problem.likelihood, problem.variables, facts)
         if not self._is_candidate:
             _log.info(self.summary)
 

@@ -23,13 +23,14 @@ from pymc_austerity.setup.normality import spread_of_residuals
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.wide import has_sparse_design
-from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
+from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on_all_rows
 from pymc_austerity.step_methods.expected_time import (
     SETUP_SECONDS,
+    CostOfNUTS,
     Size,
-    nuts_seconds,
+    expected_cost,
+    measured_cost,
     seconds_of_rows,
-    seconds_per_effective_draw,
     size_of,
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
@@ -49,16 +50,17 @@ _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
 step method, longer ones take a share of a run of NUTS."""
 _PROBE_STEPS = 100, 400
 """Of a chain: few, and many where few leave a doubt."""
-_COMPILATION_SECONDS = 3.0
-"""Time that NUTS takes to compile, at least."""
 _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
 where it has no difficulties, and short chains still tune. It has some where a normal approximation
 is poor, and in hierarchies: of twenty of its draws, none to two are effective for the worst
-entry."""
+entry. No difficulties are assumed of transitions that were made."""
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
+_TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.3
+"""Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
+the time for it as shares of compilation and run."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
@@ -88,19 +90,46 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     """
     started = time.perf_counter()
     point = _checked(request, model)
-    size = size_of(model, point)
-    reason = _few_rows(size) if model.observed_RVs else _nothing_observed(model)
+    size, nuts = size_of(model, point), None
+    cost = expected_cost(size)
+    its = {"point": point, "rng": request.rng, "compile_kwargs": request.options.compile_kwargs}
+    reason = "" if model.observed_RVs else _nothing_observed(model)
+    if not reason and (reason := _few_rows(size)):
+        nuts = on_all_rows(variables, model, its)
+        measured = _measured(nuts, variables, point, started)
+        if measured is not None and _is_long(measured):
+            cost, reason = measured, ""
     if not reason:
-        step, reason = _on_few_rows(request, variables, model, point, size)
+        step, reason = _on_few_rows(request, variables, model, point, size, cost)
         if not reason:
             if isinstance(step, FewRowsStep):
                 step.take()
             step.is_chosen_by_default = True
             _log.info(step.summary)
             return step
-    of_nuts = {"started": started, "point": point, "rng": request.rng}
-    of_nuts |= {"compile_kwargs": request.options.compile_kwargs}
-    return on_all_rows(variables, model, reason, of_nuts)
+    nuts = nuts or on_all_rows(variables, model, its)
+    nuts.choose_because(reason, started)
+    return nuts
+
+
+def _is_long(cost: CostOfNUTS) -> bool:
+    """Whether another set-up may be worth its time where NUTS is compiled already."""
+    return cost.of_run >= max(SETUP_SECONDS, _TIMES_COMPILED * cost.compilation)
+
+
+def _measured(
+    step: AllRowsNUTS | PyMCSteps, variables: Sequence, point: dict[str, Any], started: float
+) -> CostOfNUTS | None:
+    """What NUTS takes, where it moves all variables and can begin."""
+    if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(variables):
+        return None
+    try:
+        return measured_cost(step, point, started)
+    except Warning:
+        raise
+    except Exception as error:  # noqa: BLE001  the chains will say it, unless they begin elsewhere
+        _log.debug("NUTS could not be tried: %s", error)
+        return None
 
 
 def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
@@ -126,17 +155,22 @@ def _few_rows(size: Size) -> str:
 
 
 def _on_few_rows(
-    request: Request, variables: Sequence, model: pm.Model, point: dict[str, Any], size: Size
+    request: Request,
+    variables: Sequence,
+    model: pm.Model,
+    point: dict[str, Any],
+    size: Size,
+    cost: CostOfNUTS,
 ) -> tuple[Any, str]:
     """The best step method of this package, or why none is better than NUTS."""
     tried: list[tuple[Any, Probe]] = []
     reason = ""
     try:
-        with within(_time_for_setup(size)):
+        with within(_time_for_setup(cost)):
             for step in _candidates(request, variables, model, size):
                 if isinstance(step, WideHMC):  # it was tried at set-up
                     return step, ""
-                tried.append((step, _probed(step, point, size)))
+                tried.append((step, _probed(step, point, cost)))
                 if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
     except SetupTooLongError as error:
@@ -153,7 +187,7 @@ def _on_few_rows(
     if not tried:
         return None, reason
     step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-    return step, _why_not(step, found, size)
+    return step, _why_not(step, found, cost)
 
 
 def _candidates(
@@ -205,26 +239,28 @@ def _made_in_time(makers: Sequence[Callable[[], Any]], why_none: str) -> Iterato
         raise reason
 
 
-def _time_for_setup(size: Size) -> float:
+def _time_for_setup(cost: CostOfNUTS) -> float:
     """Seconds after which a set-up is given up: a part of a run of NUTS and of its compilation."""
-    return _COMPILATION_SECONDS + _SETUP_SHARE * nuts_seconds(size)
+    if cost.is_measured:
+        return _OF_COMPILED * cost.compilation + _OF_MEASURED * cost.of_run
+    return cost.compilation + _SETUP_SHARE * cost.of_run
 
 
-def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:
+def _probed(step: Any, point: dict[str, Any], cost: CostOfNUTS) -> Probe:
     usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
-    longest = _PROBE_SHARE_OF_NUTS * nuts_seconds(size)
+    longest = _PROBE_SHARE_OF_NUTS * cost.of_run
     few, many = _PROBE_STEPS
     found = probe(step, point, usual, few)
-    is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, size)
+    is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, cost)
     if found.n_steps == few and not is_clear:
         found = probe(step, point, usual, many)
     for n_steps in _PROBE_STEPS:
-        if longest > usual and found.n_steps < n_steps and _why_not(step, found, size):
+        if longest > usual and found.n_steps < n_steps and _why_not(step, found, cost):
             found = probe(step, point, longest, n_steps)
     return found
 
 
-def _why_not(step: Any, found: Probe, size: Size) -> str:
+def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
     """What short chains say against a step method; empty if nothing."""
     margin = _OF_LEVELS
     if isinstance(step, FewRowsStep):
@@ -237,7 +273,7 @@ def _why_not(step: Any, found: Probe, size: Size) -> str:
             return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < margin * seconds_per_effective_draw(size):
+    if found.seconds_per_effective_draw < (1.0 if cost.is_measured else margin) * cost.per_draw:
         return ""
     return "an effective draw is expected to take longer without it"
 

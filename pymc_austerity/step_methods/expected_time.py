@@ -1,5 +1,6 @@
-"""What NUTS is expected to take, which decides whether set-up is worth its time."""
+"""What NUTS is expected to take, or takes: which decides whether set-up is worth its time."""
 
+import time
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
@@ -13,6 +14,8 @@ from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
+from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
+from pymc_austerity.step_methods.interrupts import restore_interrupts
 
 _GRADIENTS, _AT_DIMENSION, _OF_HIERARCHY = 7.0, 5, 2.0
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
@@ -26,10 +29,21 @@ _OF_COSTLY, _OF_SPECIAL = 10, 22
 _SPECIAL = {"GammaLn", "Psi", "TriGamma", "Erf", "Erfc", "Erfcx", "LogNormalProbability"}
 _OF_SPARSE = 2
 """Numbers of a dense matrix that take as long as one of a sparse one."""
-_TRANSITIONS = 4_000
+TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
+_COMPILATION_SECONDS = 3.0
+"""Time that NUTS takes to compile, at least."""
 SETUP_SECONDS = 5.0
-"""A run of NUTS in which rows take less is not worth the set-up of another step method."""
+"""A run of NUTS that takes less, or in which rows are expected to, is not worth the set-up
+of another step method."""
+
+_SEED = 20_140_622
+_USUAL, _ALL, _LAST = 100, 200, 50
+"""Transitions that show that NUTS is fast; that it makes otherwise, the last of them with a metric
+that is learnt; and of which the time is taken."""
+_UNADAPTED = 4.0
+"""Times as long as a transition takes with the first metric."""
+_MOST_SECONDS = 3.0
 
 
 class Size(NamedTuple):
@@ -54,6 +68,29 @@ class Size(NamedTuple):
     n_numbers: int
     dimension: int
     is_hierarchical: bool = False
+
+
+class CostOfNUTS(NamedTuple):
+    """What NUTS takes, as expected from the size of a model, or as measured.
+
+    Attributes
+    ----------
+    per_draw : float
+        Seconds for an effective draw, or for a transition where these were measured.
+    compilation : float
+        Seconds.
+    is_measured : bool
+        Whether transitions were made.
+    """
+
+    per_draw: float
+    compilation: float = _COMPILATION_SECONDS
+    is_measured: bool = False
+
+    @property
+    def of_run(self) -> float:
+        """Seconds that a run takes, without compilation."""
+        return TRANSITIONS * self.per_draw
 
 
 def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
@@ -114,8 +151,8 @@ def _entries(variables: Iterable[Any], n_rows: int) -> int:
     )
 
 
-def seconds_per_effective_draw(size: Size) -> float:
-    """Seconds that NUTS needs for an effective draw of a well behaved posterior.
+def expected_cost(size: Size) -> CostOfNUTS:
+    """What NUTS takes for a well behaved posterior.
 
     Parameters
     ----------
@@ -124,28 +161,12 @@ def seconds_per_effective_draw(size: Size) -> float:
 
     Examples
     --------
-    >>> from pymc_austerity.step_methods.expected_time import Size
-    >>> round(seconds_per_effective_draw(Size(1_000_000, 13_000_000, 20_000_000, 20)), 1)
-    0.2
+    >>> from pymc_austerity.step_methods.expected_time import Size, expected_cost
+    >>> cost = expected_cost(Size(1_000_000, 13_000_000, 20_000_000, 20))
+    >>> round(cost.per_draw, 1), round(cost.of_run)
+    (0.2, 735)
     """
-    return _gradients(size) * (_PER_GRADIENT + _of_rows(size))
-
-
-def nuts_seconds(size: Size) -> float:
-    """Seconds that a run of NUTS takes, without compilation.
-
-    Parameters
-    ----------
-    size : Size
-        Size of the model.
-
-    Examples
-    --------
-    >>> from pymc_austerity.step_methods.expected_time import Size
-    >>> round(nuts_seconds(Size(1_000, 13_000, 3_000, 5)))
-    3
-    """
-    return _TRANSITIONS * seconds_per_effective_draw(size)
+    return CostOfNUTS(_gradients(size) * (_PER_GRADIENT + _of_rows(size)))
 
 
 def seconds_of_rows(size: Size) -> float:
@@ -162,7 +183,7 @@ def seconds_of_rows(size: Size) -> float:
     >>> round(seconds_of_rows(Size(1_000, 20_000, 3_000, 5)), 1)
     0.5
     """
-    return _TRANSITIONS * _gradients(size) * _of_rows(size)
+    return TRANSITIONS * _gradients(size) * _of_rows(size)
 
 
 def _gradients(size: Size) -> float:
@@ -173,3 +194,37 @@ def _gradients(size: Size) -> float:
 def _of_rows(size: Size) -> float:
     """Seconds of a gradient that go to the rows."""
     return _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
+
+
+def measured_cost(step: AllRowsNUTS, point: dict[str, NDArray], started: float) -> CostOfNUTS:
+    """Let NUTS begin to tune, and measure its transitions once they have their usual length.
+
+    Parameters
+    ----------
+    step : AllRowsNUTS
+        It begins anew when ``pm.sample`` runs.
+    point : dict
+        The model's initial point.
+    started : float
+        When its compilation began, by the performance counter.
+    """
+    step.setup_chain(np.random.default_rng(_SEED), _ALL, 0)
+    times: list[float] = []
+    try:
+        current, _ = step.step(dict(point))  # which compiles the rest
+        compilation = time.perf_counter() - started
+        while sum(times) < _MOST_SECONDS and len(times) < _ALL:
+            began = time.process_time()
+            current, _ = step.step(current)
+            times.append(time.process_time() - began)
+            if len(times) == _USUAL and _usual(times) < SETUP_SECONDS / TRANSITIONS:
+                break
+    finally:  # as if no chain had begun
+        step.reset_tuning()
+        restore_interrupts()
+    seconds = _usual(times) / (1.0 if len(times) >= _USUAL else _UNADAPTED)
+    return CostOfNUTS(seconds, compilation, is_measured=True)
+
+
+def _usual(times: list[float]) -> float:
+    return float(np.mean(times[-_LAST:]))

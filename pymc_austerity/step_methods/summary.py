@@ -144,16 +144,41 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
+class Facts(NamedTuple):
+    """What is known of a split log-density; the description leaves out what is empty.
+
+    Attributes
+    ----------
+    structure : RowStructure or str, optional
+        Linear predictors of the rows: result of `find_predictors`.
+    compiled_as : str
+        What evaluates rows and why, as the end of a sentence.
+    blocks : Blocks, optional
+        Factors: result of `find_blocks`.
+    centered : sequence of str
+        Names of the variables that are moved as products with their scales.
+    free : sequence of str
+        Names of the variables whose entries sum to zero and are moved as if they need not.
+    doubts : sequence of str
+        What was written for the model, gives other numbers, and is not used.
+    seconds : mapping of str to float
+        What the stages of set-up took.
+    """
+
+    structure: RowStructure | str | None = None
+    compiled_as: str = ""
+    blocks: Blocks | None = None
+    centered: Sequence[str] = ()
+    free: Sequence[str] = ()
+    doubts: Sequence[str] = ()
+    seconds: Mapping[str, float] = {}
+
+
+_NONE = Facts()
+
+
 def explain(
-    row_likelihood: RowLikelihood,
-    vars: Sequence[Variable] | None = None,
-    structure: RowStructure | str | None = None,
-    compiled_as: str = "",
-    blocks: Blocks | None = None,
-    centered: Sequence[str] = (),
-    free: Sequence[str] = (),
-    doubts: Sequence[str] = (),
-    seconds: Mapping[str, float] | None = None,
+    row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None, facts: Facts = _NONE
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -163,20 +188,8 @@ def explain(
         What to describe.
     vars : sequence of variables, optional
         Value variables of the step; then the description says what happens to the others.
-    structure : RowStructure or str, optional
-        Result of `find_predictors`; then the description names the linear predictors of the rows.
-    compiled_as : str
-        What evaluates rows and why, as the end of a sentence; empty to leave it out.
-    blocks : Blocks, optional
-        Result of `find_blocks`; then the description names the factors.
-    centered : sequence of str
-        Names of the variables that are moved as products with their scales.
-    free : sequence of str
-        Names of the variables whose entries sum to zero and are moved as if they need not.
-    doubts : sequence of str
-        What was written for the model, gives other numbers, and is not used.
-    seconds : mapping of str to float, optional
-        What the stages of set-up took.
+    facts : Facts
+        What else is known.
 
     Returns
     -------
@@ -194,25 +207,25 @@ def explain(
             for term in row_likelihood.evaluated_in_full
         ),
     ]
-    if structure is not None:
-        lines.append(_about_predictors(structure))
-    if centered:
-        lines.append(f"Moved as products with their scales (centered): {', '.join(centered)}.")
-    if free:
-        lines.append(
-            f"Moved as levels whose mean is free, although they sum to zero: {', '.join(free)}."
-        )
-    if blocks is not None:
+    if facts.structure is not None:
+        lines.append(_about_predictors(facts.structure))
+    if facts.centered:
+        names = ", ".join(facts.centered)
+        lines.append(f"Moved as products with their scales (centered): {names}.")
+    if facts.free:
+        names = ", ".join(facts.free)
+        lines.append(f"Moved as levels whose mean is free, although they sum to zero: {names}.")
+    if (blocks := facts.blocks) is not None:
         lines += [
             f"Groups: {factor}, independent given the other variables." for factor in blocks.factors
         ]
         if blocks.untouched_names:
             lines.append(f"Read by no row: {blocks.untouched_names}.")
-    if compiled_as:
-        lines.append(f"Rows are evaluated by compiling {compiled_as}.")
+    if facts.compiled_as:
+        lines.append(f"Rows are evaluated by compiling {facts.compiled_as}.")
     lines += [
         f"PyTensor evaluates the model in place of {what}, which gives other numbers."
-        for what in dict.fromkeys(doubts)
+        for what in dict.fromkeys(facts.doubts)
     ]
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
@@ -224,7 +237,7 @@ def explain(
             f"Left to other step methods: {_listed(others)}; unless you assign them, PyMC uses "
             "NUTS (for discrete variables, Metropolis and similar step methods) on all the data."
         )
-    if stages := [f"{text} {time:.1f} s" for text, time in (seconds or {}).items() if time > 0.05]:
+    if stages := [f"{text} {time:.1f} s" for text, time in facts.seconds.items() if time > 0.05]:
         lines.append(f"Set-up: {', '.join(stages)}.")
     return "\n".join(lines)
 

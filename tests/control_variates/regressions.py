@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from pymc_austerity.control_variates import LogPosterior
 from pymc_austerity.model import Derivatives
 from pymc_austerity.rows import ArrayRows
 
@@ -63,7 +64,11 @@ class Regression:
     @property
     def known(self):
         """What searches of its mode are given."""
-        return self.start, self.rows, self.exact, self.differences, self.source
+        return self.start, self.posterior
+
+    @property
+    def posterior(self):
+        return LogPosterior(self.rows, self.exact, self.differences, self.source)
 
     def row_gradient(self, point, X, y):
         self.passes += y.size / self.y.size

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.control_variates import NoAnchorError, find_anchor
-from pymc_austerity.control_variates.anchor import (
+from pymc_austerity.control_variates.search import (
     NoModeError,
     approach_mode,
     inverse_root,

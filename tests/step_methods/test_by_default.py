@@ -15,9 +15,9 @@ from pymc_austerity import (
     NotRowwiseError,
     SettingError,
 )
-from pymc_austerity.step_methods import by_default
+from pymc_austerity.step_methods import by_default, expected_time
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
-from pymc_austerity.step_methods.expected_time import Size
+from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected_cost
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.time_limit import SetupTooLongError
@@ -147,12 +147,89 @@ class TestNUTSIsTaken:
         assert "IndexError: out of range" in caplog.text
 
 
+class TestNUTSIsTriedWhereThereAreFewRows:
+    def test_where_its_transitions_are_slow(self, monkeypatch):
+        slow = CostOfNUTS(1.0, 100.0, is_measured=True)
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
+        step = built(normal_model(300))
+        assert type(step) is FewRowsStep
+        assert step.is_chosen_by_default
+
+    @pytest.mark.parametrize(
+        ("per_draw", "compilation", "reason"),
+        [(1.0, 100.0, "longer without it"), (1e-9, 0.0, "too few"), (2e-3, 9.0, "too few")],
+    )
+    def test_and_taken_where_they_are_faster(self, monkeypatch, per_draw, compilation, reason):
+        """Set-up was worth a try with the first, but the short chains are no faster."""
+        fast = CostOfNUTS(per_draw, compilation, is_measured=True)
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args: fast)
+        monkeypatch.setattr(by_default, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
+        step = built(normal_model(300))
+        assert isinstance(step, AllRowsNUTS)
+        assert reason in step.reason
+
+    def test_and_taken_where_it_cannot_begin(self, monkeypatch):
+        def fail(*args):
+            raise pm.SamplingError("Bad initial energy")
+
+        monkeypatch.setattr(by_default, "measured_cost", fail)
+        assert "too few" in built(normal_model(300)).reason
+
+    def test_which_leaves_no_trace(self, monkeypatch):
+        _, tried = sample(normal_model(300))
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args: CostOfNUTS(0.0))
+        _, untried = sample(normal_model(300))
+        np.testing.assert_array_equal(tried.posterior["mu"], untried.posterior["mu"])
+
+
+class Timed:
+    """Transitions that take so long."""
+
+    def __init__(self, monkeypatch, seconds):
+        self.clock, self.seconds, self.n_made, self.calls = 0.0, seconds, 0, []
+        monkeypatch.setattr(expected_time, "time", self)
+
+    def process_time(self):
+        return self.clock
+
+    perf_counter = process_time
+
+    def setup_chain(self, *args):
+        self.calls.append("begun")
+
+    def reset_tuning(self):
+        self.calls.append("reset")
+
+    def step(self, point):
+        self.clock += self.seconds(self.n_made)
+        self.n_made += 1
+        return point, []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_made", "per_draw"),
+    [
+        (lambda n: 1e-5, 101, 1e-5),  # fast
+        (lambda n: 5e-3 if n < 140 else 2e-3, 201, 2e-3),  # once the metric is learnt
+        (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 / 4.0),  # no metric was learnt
+    ],
+)
+def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
+    step = Timed(monkeypatch, seconds)
+    cost = expected_time.measured_cost(step, {}, 0.0)
+    assert cost.is_measured
+    assert cost.compilation == seconds(0)
+    np.testing.assert_allclose(cost.per_draw, per_draw)
+    assert abs(step.n_made - n_made) <= 1
+    assert step.calls == ["begun", "reset"]
+
+
 class TestFewLevels:
     """Levels by themselves are tried where moves of everything at once fail, or first."""
 
     @pytest.fixture(autouse=True)
     def any_time(self, plans, monkeypatch):
-        monkeypatch.setattr(by_default, "seconds_per_effective_draw", lambda size: 1_000.0)
+        monkeypatch.setattr(by_default, "expected_cost", lambda size: CostOfNUTS(1_000.0))
 
     @pytest.mark.parametrize("error", [SetupTooLongError, NotRowwiseError])
     def test_where_everything_at_once_is_not_possible(self, monkeypatch, error):
@@ -222,7 +299,8 @@ class TestProbe:
 
         monkeypatch.setattr(by_default, "probe", of_length)
         size = Size(10**6, 10**7, 10**7, 100)
-        found = by_default._probed(SimpleNamespace(setup_seconds=1.0), {}, size)
+        step = SimpleNamespace(setup_seconds=1.0)
+        found = by_default._probed(step, {}, expected_cost(size))
         assert (found, made) == (seen[-1], lengths)
 
 

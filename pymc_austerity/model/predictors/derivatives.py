@@ -79,16 +79,24 @@ class PredictorDerivatives:
     @_quiet
     def hessian(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         """Sum of the Hessians, shape (d, d)."""
+        designs, etas = self._at(point, block)
+        return self._hessian_of(designs, self.second(*etas, *block))
+
+    def _hessian_of(
+        self, designs: Sequence[Design], curvatures: Iterable[NDArray]
+    ) -> NDArray[np.float64]:
         total = np.zeros((self.size, self.size))
-        for rows, columns, part in self._parts(point, block):
+        for rows, columns, part in _parts(designs, curvatures):
             total[rows, columns] += part  # no pair of entries stands twice in a part
         return total
 
     @_quiet
     def sparse_hessian(self, point: NDArray, *block: NDArray) -> sparse.csr_matrix:
         """The same, without storing anything of size d x d."""
+        designs, etas = self._at(point, block)
         parts = [
-            [np.ravel(a) for a in np.broadcast_arrays(*part)] for part in self._parts(point, block)
+            [np.ravel(a) for a in np.broadcast_arrays(*part)]
+            for part in _parts(designs, self.second(*etas, *block))
         ]
         rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return sparse.csr_matrix((values, (rows, columns)), shape=(self.size, self.size))
@@ -118,6 +126,27 @@ class PredictorDerivatives:
         return _summed(on_rows, averages, self.size)
 
     @_quiet
+    def averaged_hessian(
+        self, point: NDArray, root: NDArray, *block: NDArray
+    ) -> NDArray[np.float64]:
+        """Sum of the Hessians, averaged over moves of each predictor, shape (d, d).
+
+        Its length is a standard deviation under a normal distribution with covariance
+        ``root root'``: secants of the slopes are averages of the second derivatives over it.
+        """
+        on_rows, etas = self._at(point, block)
+        slopes = np.zeros((len(etas), len(etas), len(block[0])))
+        for j, design in enumerate(on_rows):
+            move = np.sqrt(np.square(design.product(root)).sum(axis=1))
+            for side in (1.0, -1.0):
+                there = [eta + side * move if i == j else eta for i, eta in enumerate(etas)]
+                _, *found = self.first(*there, *block)
+                slopes[j] += side * np.array(found) / np.where(move > 0.0, 2.0 * move, np.inf)
+        pairs = combinations_with_replacement(range(len(etas)), 2)
+        curvatures = [(slopes[i, j] + slopes[j, i]) / 2.0 for i, j in pairs]
+        return self._hessian_of(on_rows, curvatures)
+
+    @_quiet
     def anchor_constants(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         """What the second-order expansion of a row about the point needs.
 
@@ -133,16 +162,16 @@ class PredictorDerivatives:
         on_rows, exact = self.designs(block), point.astype(np.float64)
         return on_rows, [design.eta(exact) for design in on_rows]
 
-    def _parts(self, point: NDArray, block: Sequence[NDArray]) -> Iterator[tuple]:
-        """Rows, columns and numbers, broadcast, that add up to the Hessian."""
-        designs, etas = self._at(point, block)
-        pairs = combinations_with_replacement(designs, 2)
-        for (one, other), weights in zip(pairs, self.second(*etas, *block), strict=True):
-            for left, right in product(one.terms, other.terms):
-                rows, columns, part = _product(left, right, weights)
-                yield rows, columns, part
-                if one is not other:
-                    yield columns, rows, part
+
+def _parts(designs: Sequence[Design], curvatures: Iterable[NDArray]) -> Iterator[tuple]:
+    """Rows, columns and numbers, broadcast, that add up to the Hessian."""
+    pairs = combinations_with_replacement(designs, 2)
+    for (one, other), weights in zip(pairs, curvatures, strict=True):
+        for left, right in product(one.terms, other.terms):
+            rows, columns, part = _product(left, right, weights)
+            yield rows, columns, part
+            if one is not other:
+                yield columns, rows, part
 
 
 def predictor_derivatives(

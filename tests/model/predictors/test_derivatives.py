@@ -44,6 +44,23 @@ def test_sums_over_rows_are_those_of_the_whole_graph(shape, rng):
     )
 
 
+def test_averaged_hessian_is_that_of_secants(rng):
+    """Of quadratic rows it is the Hessian; of kinked ones, by the share of a move beyond a kink."""
+    X, y = rng.standard_normal((20, 2)), rng.laplace(size=20)
+    theta, root = np.array([0.5, -0.2]), np.array([[0.8, 0.0], [0.3, 0.5]])
+    moves = np.linalg.norm(X @ root, axis=1)
+    crossing = abs(y - X @ theta) < moves
+    assert 3 < crossing.sum() < 17
+    for of, weights in ((pm.Normal, np.ones(20)), (pm.Laplace, crossing / moves)):
+        with pm.Model() as model:
+            of("y", X @ pm.Normal("b", shape=2), 1.0, observed=y)
+        found = Structured(model, rng)
+        averaged = predictor_derivatives(found.structure, model).averaged_hessian
+        np.testing.assert_allclose(
+            averaged(theta, root, *found.split.arrays), -(X.T * weights) @ X, atol=1e-9
+        )
+
+
 def test_anchor_constants_of_a_normal_likelihood(rng):
     X = rng.standard_normal((20, 3))
     with pm.Model() as model:

@@ -1,0 +1,111 @@
+"""Rows with kinks: the curvature that they have on average, and exact decisions about them."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import SettingError
+from pymc_austerity.deciding.exact import PoissonSampling
+from pymc_austerity.step_methods import by_default
+from pymc_austerity.step_methods.few_rows import FewRowsStep
+from tests.model.splitting import by_name
+from tests.running import assert_moments, built, sample
+
+N_ROWS = 2_000
+KINDS = {
+    "laplace": lambda mu: pm.Laplace("y", mu, 1.0, observed=DATA),
+    "quantile": lambda mu: pm.AsymmetricLaplace("y", mu=mu, b=1.0, q=0.8, observed=DATA),
+}
+DATA = np.random.default_rng(1).standard_t(4, size=N_ROWS) + 2.0
+
+
+def location(kind):
+    with pm.Model() as model:
+        KINDS[kind](pm.Normal("mu", 0.0, 10.0))
+    return model
+
+
+def regression(n_rows=N_ROWS, n_columns=3, seed=2):
+    """With a scale, and an intercept that only the priors tell from the effects of two groups."""
+    rng = np.random.default_rng(seed)
+    x, g = rng.normal(size=(n_rows, n_columns)), np.arange(n_rows) % 2
+    y = x.sum(axis=1) + rng.laplace(size=n_rows)
+    with pm.Model() as model:
+        a, b = pm.Normal("a", 0.0, 2.0), pm.Normal("b", 0.0, 2.0, shape=n_columns)
+        effects = pm.Normal("effects", 0.0, 0.5, shape=2)
+        pm.Laplace("y", a + x @ b + effects[g], pm.HalfNormal("s", 2.0), observed=y)
+    return model
+
+
+def moments(kind):
+    """Mean and standard deviation of the location, by summation over a grid."""
+    model, grid = location(kind), np.linspace(1.5, 3.5, 20_001)
+    logp = model.compile_logp()
+    rough = np.array([logp({"mu": mu}) for mu in grid[::500]])
+    near = grid[::500][np.argmax(rough)]
+    grid = np.linspace(near - 0.25, near + 0.25, 2_001)
+    log_density = np.array([float(logp({"mu": mu})) for mu in grid])
+    weights = np.exp(log_density - log_density.max())
+    mean = np.average(grid, weights=weights)
+    return mean, np.sqrt(np.average((grid - mean) ** 2, weights=weights))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decisions_are_exact(kind):
+    mean, sd = moments(kind)
+    model = location(kind)
+    step = built(model, test="exact")
+    assert isinstance(step.target.sampling, PoissonSampling)
+    assert 0 < step.target.n_kept < N_ROWS / 4
+    assert "a kink near the mode" in step.explain()
+    approximation = step.target.approximation
+    assert abs(approximation.mean[0] - mean) < sd
+    assert approximation.root[0, 0] == pytest.approx(sd, rel=0.25)
+    idata = sample(step, model, draws=2_000, tune=500, random_seed=4)
+    assert_moments(idata.posterior["mu"].values, mean, sd, at_least=800)
+    used = idata.sample_stats["n_rows_used"].values
+    assert np.median(used) < N_ROWS / 10
+
+
+def test_decisions_are_those_of_all_rows():
+    """Ratios of the known part and of all other rows add up to those of the model."""
+    model = regression()
+    target = built(model, test="exact").target
+    rng, density, start = np.random.default_rng(5), model.compile_logp(), model.initial_point()
+    center, root = target.approximation.mean, target.approximation.root
+    rows = target.source.window(0, target.source.n_rows)
+    for scale in (0.3, 1.0, 4.0):
+        old, new = (center + scale * root @ rng.normal(size=center.size) for _ in range(2))
+        found = target.row_free_part(new, old) + target.expansion(new, old)
+        found += target.row_function(new, old, *rows).sum()
+        after, before = (float(density(by_name(x, model.value_vars, start))) for x in (new, old))
+        assert found == pytest.approx(after - before, abs=1e-6)
+
+
+def test_no_row_that_is_left_changes_near_the_mode():
+    target = built(regression(), test="exact").target
+    sampling = target.sampling
+    rng, rows = np.random.default_rng(6), target.source.window(0, target.source.n_rows)
+    for _ in range(5):
+        moves = rng.normal(size=(2, target.start.size))
+        old, new = (sampling.center + np.linalg.solve(sampling.inverse_root, m) for m in moves)
+        assert abs(target.row_function(new, old, *rows)).sum() < 1.0
+    assert np.isfinite(sampling.groups.largest[2]).all()
+
+
+@pytest.mark.choice
+def test_are_chosen_by_default(monkeypatch):
+    monkeypatch.setattr(by_default, "_few_rows", lambda size: "")
+    monkeypatch.setattr(by_default, "_time_for_setup", lambda cost: 1_000.0)
+    assert type(built(regression())) is FewRowsStep
+
+
+def test_exact_decisions_need_rows_that_can_be_kept():
+    with pytest.raises(SettingError, match="kink"):
+        built(regression(n_rows=30), test="exact")
+
+
+def test_a_sequential_test_samples_rows_as_they_are():
+    step = built(regression(), epsilon=0.1)
+    assert step.target.anchor is None
+    assert "because its rows have kinks" in step.summary
