@@ -208,17 +208,19 @@ def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.
         hierarchy whose levels are all equal and whose spread goes to 0.
     """
     first = latest = 0.0
+    best = -np.inf
 
     def negative(point: NDArray) -> tuple[float, NDArray[np.float64]]:
-        nonlocal latest
+        nonlocal latest, best
         value, gradient = density.gradient(point)
         if not np.isfinite(value) or not np.isfinite(gradient).all():
             return np.inf, np.zeros_like(gradient)
-        latest = float(np.abs(gradient).max())
+        latest = float(np.abs(gradient).max()) if value >= best else 0.0
+        best = max(best, value)
         return -value, -gradient
 
     def hessian(point: NDArray) -> NDArray[np.float64]:
-        nonlocal first  # called where the search goes, after the gradient
+        nonlocal first  # called after the gradient, where the search turns back as well
         first = first or max(latest, 1.0)
         if latest > _STEEP * first:
             raise NoModeError("the log-density has no bound")

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 import pymc as pm
@@ -380,11 +381,16 @@ def refuse_not_finite(model: pm.Model) -> NoReturn:
 
 
 def rows_observed(model: pm.Model) -> dict[str, int]:
-    """Number of entries of every observed variable; those with axes 1, 2, ... count as well.
+    """Number of log-densities of every observed variable; those with axes 1, 2, ... count as well.
 
     Parameters
     ----------
     model : pymc.Model
+
+    Notes
+    -----
+    A multivariate response is one row. What is a single draw, such as a series, has as many rows
+    as its first axis has entries.
 
     Examples
     --------
@@ -396,8 +402,16 @@ def rows_observed(model: pm.Model) -> dict[str, int]:
     >>> rows_observed(model)
     {'y': 3}
     """
-    values = {rv.name: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    return {
-        name: int(np.size(array) if (array := array_of(v)) is not None else v.size.eval())
-        for name, v in values.items()
-    }
+    return {rv.name: prod(_shape_of_rows(rv, model)) for rv in model.observed_RVs}
+
+
+def _shape_of_rows(variable: Any, model: pm.Model) -> tuple[int, ...]:
+    """Shape of an observed variable without the axes of one response; at least one axis."""
+    value = model.rvs_to_values[variable]
+    array = array_of(value)
+    if array is None:
+        lengths = pt.as_tensor(value, allow_xtensor_conversion=True).shape.eval()
+    else:
+        lengths = np.shape(array)
+    shape = tuple(map(int, lengths))
+    return shape[: max(1, len(shape) - getattr(variable.owner.op, "ndim_supp", 0))]

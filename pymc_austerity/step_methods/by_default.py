@@ -94,7 +94,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     size, nuts = size_of(model, point), None
     cost = expected_cost(size)
     its = {"point": point, "rng": request.rng, "compile_kwargs": request.options.compile_kwargs}
-    reason = "" if model.observed_RVs else "no variable is observed"
+    reason = "" if model.observed_RVs else _nothing_observed(model)
     if not reason and (reason := _few_rows(size)):
         nuts = on_all_rows(variables, model, its)
         measured = _measured(nuts, variables, point, started)
@@ -138,6 +138,14 @@ def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
     checked_point(request.options.initial_point, model)
     refuse_simulators(model)
     return checked_point(None, model)
+
+
+def _nothing_observed(model: pm.Model) -> str:
+    """Why there are no rows, and what to do if they are those of a potential."""
+    names = [potential.name for potential in model.potentials if potential.type.ndim]
+    if not names:
+        return "no variable is observed"
+    return f"no variable is observed; if {names[0]!r} is the likelihood, add likelihood={names[:1]}"
 
 
 def _few_rows(size: Size) -> str:

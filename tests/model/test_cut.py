@@ -88,6 +88,14 @@ IDENTITIES = {
     "add to rows": (pt.inc_subtensor(mu[np.array([0, 7])], b[:2]), 0),
     "set a column": (pt.set_subtensor(XB[:, 1], mu), 0),
     "add to a column": (pt.inc_subtensor(XB[:, 0], b[0]), 0),
+    "set an entry of each row": (pt.set_subtensor(XB[np.arange(N), GROUP % 3], mu), 0),
+    "set an entry of some rows": (
+        pt.set_subtensor(XB[np.array([-2, 4]), np.array([0, 2])], b[:2]),
+        0,
+    ),
+    "set entries to a number": (pt.set_subtensor(XB[np.arange(N), GROUP % 3], -9.0), 0),
+    "set entries of columns": (pt.set_subtensor(XB.T[GROUP % 3, np.arange(N)], mu), 1),
+    "add to entries": (pt.inc_subtensor(XB[np.arange(N)[::-1], GROUP % 3], mu), 0),
     "set columns by index": (pt.set_subtensor(XB[:, np.array([0, 2])], mu[:, None]), 0),
 }
 
@@ -108,6 +116,10 @@ REFUSALS = {
     "mean": (mu - mu.mean(), "all 12 rows"),
     "moving slice": (pt.concatenate([t, mu])[pt.cast(b[0], "int64") :][:N], "slice"),
     "moving mask": (pt.concatenate([mu, t])[pt.concatenate([mu, t]) > b[0]][:N], "mask"),
+    "two entries of a row": (
+        pt.set_subtensor(XB[np.array([1, 1]), np.array([0, 2])], b[:2]),
+        "several entries of a row",
+    ),
     "added twice": (pt.inc_subtensor(mu[np.array([1, 1])], b[:2]), "more than once"),
     "recurrence": (pytensor.scan(lambda x, h: x + h, [mu], [b[0]], return_updates=False), "loop"),
     "lengths by row": (loop_over(lambda k, a: pt.exp(a * pt.arange(k)).sum()), "length differs"),
@@ -180,6 +192,16 @@ class TestLeaves:
         y = np.where(np.arange(N) < N - 1, x, -1.0)
         cut, _ = cut_of(b[0] * pt.constant(x) + pt.constant(y), 0)
         assert len(cut.leaves) == 2
+
+    def test_an_array_that_takes_the_place_of_an_equal_one_is_another_leaf(self):
+        """Equal arrays are dropped, and others may be made where they were."""
+        x, y = pt.constant(X[:, 0]), pt.constant(X[:, 1])
+        cut = Cut(Known([b], VALUES), N)
+        reverse = np.arange(N)[::-1]
+        selections = [cut.selections.new(reverse, key) for key in range(3)]
+        first, same, other = map(cut.take, [x, x, y], [0, 0, 0], selections)
+        assert same is first and other is not first
+        np.testing.assert_array_equal(cut.leaves[1].array, X[::-1, 1])
 
     def test_parameters_by_row_are_reported(self):
         e = pt.vector("e", shape=(N,))

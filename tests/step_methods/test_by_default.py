@@ -102,6 +102,13 @@ class TestNUTSIsTaken:
         assert step.reason == "no variable is observed"
         assert "Cost: gradients of the whole log-density;" in step.summary
 
+    def test_where_the_likelihood_is_a_potential(self):
+        with pm.Model() as model:
+            x = pm.Normal("x", shape=3)
+            pm.Potential("bound", pm.math.switch(x.sum() < 9.0, 0.0, -np.inf))
+            pm.Potential("loglike", -((x[0] - np.arange(5.0)) ** 2))
+        assert "likelihood=['loglike']" in built(model).reason
+
     def test_where_latent_variables_have_one_entry_per_row(self, plans):
         y = np.random.default_rng(1).poisson(3.0, size=50)
         with pm.Model() as model:

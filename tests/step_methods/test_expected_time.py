@@ -43,6 +43,32 @@ def test_nodes_without_dimensions_count_for_nothing():
     assert size(of_slices).n_operations > size(normal).n_operations
 
 
+def pairs():
+    cov = np.array([[1.0, 0.3], [0.3, 1.0]])
+    pm.MvNormal("y", pm.Normal("mu", shape=2), cov, observed=np.zeros((5_000, 2)))
+
+
+def series():
+    start = pm.Normal.dist()
+    pm.GaussianRandomWalk("y", pm.Normal("mu"), 1.0, init_dist=start, observed=np.zeros(5_000))
+
+
+def labelled():
+    import pymc.dims as pmd  # not above, because it warns when imported that it is experimental
+
+    pm.modelcontext(None).add_coords({"row": np.arange(5_000)})
+    pmd.Normal("y", pmd.Normal("mu"), 1.0, observed=pmd.Data("data", np.zeros(5_000), dims="row"))
+
+
+def columns():
+    pm.Normal("y", pm.Normal("mu", shape=2), 1.0, observed=np.zeros((5_000, 2)))
+
+
+def test_a_response_of_several_entries_is_one_row():
+    assert size(pairs).n_rows == size(series).n_rows == size(labelled).n_rows == 5_000
+    assert size(columns).n_rows == 10_000
+
+
 def hierarchy():
     a = pm.Normal("a", pm.Normal("mu"), pm.HalfNormal("tau"), shape=3)
     pm.Normal("y", a[np.arange(10_000) % 3], 1.0, observed=np.zeros(10_000))

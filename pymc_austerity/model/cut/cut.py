@@ -25,7 +25,14 @@ from pymc_austerity._pymc import (
     Variable,
     ancestors,
 )
-from pymc_austerity.model.cut.known import Known, array_of, is_cast, is_view, without_views
+from pymc_austerity.model.cut.known import (
+    Known,
+    array_of,
+    is_cast,
+    is_same_memory,
+    is_view,
+    without_views,
+)
 
 _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (Scan, "a loop (scan)"),
@@ -304,9 +311,11 @@ class Cut:
         return self._placeholders[key]
 
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
-        """Placeholder of a truth value per row, broadcastable to what is wanted."""
+        """Placeholder of truth values per row or entry, broadcastable to what is wanted."""
         if self.known.examples:
             raise CannotCut("it changes rows by their numbers in the example")
+        if rows.ndim > 1:
+            return pt.moveaxis(self.leaf(rows, name, key), 0, like.axis)
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
@@ -338,12 +347,10 @@ class Cut:
         if _is_constant(array):
             one = np.moveaxis(array[:1], 0, axis)
             return pt.alloc(pt.constant(one), *self.lengths(one.shape, axis))
-        # The same memory is the same leaf, however many variables of the graph look at it.
-        memory = (array.__array_interface__["data"][0], array.shape, array.strides)
         root = without_views(variable)
         is_computed = root.owner is not None
         name = variable.name or root.name or ("computed" if is_computed else "data")
-        placeholder = self.leaf(array, name, (memory, array.dtype), is_computed)
+        placeholder = self.leaf(array, name, (variable, axis, selection), is_computed)
         return pt.moveaxis(placeholder, 0, axis) if axis else placeholder
 
     # ------------------------------------------------------------------ examples
@@ -403,6 +410,8 @@ def _is_constant(array: NDArray) -> bool:
 
 def _are_equal(one: NDArray, other: NDArray) -> bool:
     """Tell whether arrays hold the same numbers in the same type, in little memory."""
+    if is_same_memory(one, other):
+        return True
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     starts = range(0, len(one), _CHUNK)

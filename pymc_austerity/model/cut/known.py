@@ -56,7 +56,7 @@ class Examples:
         if not isinstance(array, np.ndarray):
             return None
         for name, own in self.variables.items():
-            if variable is own or _is_same_memory(array, array_of(own)):
+            if variable is own or is_same_memory(array, array_of(own)):
                 return name
         return None
 
@@ -113,9 +113,11 @@ def _is_renamed(variable: Variable) -> bool:
     return is_cast(variable) or (variable.owner is not None and is_relabelling(variable.owner.op))
 
 
-def _is_same_memory(one: NDArray, other: NDArray) -> bool:
+def is_same_memory(one: NDArray, other: NDArray) -> bool:
+    """Whether two arrays, both of which are kept, are views of the same numbers."""
     places = (one.__array_interface__["data"][0], other.__array_interface__["data"][0])
-    return places[0] == places[1] and one.shape == other.shape and one.dtype == other.dtype
+    layouts = ((a.shape, a.strides, a.dtype) for a in (one, other))
+    return places[0] == places[1] and next(layouts) == next(layouts)
 
 
 def jittered(values: Sequence[NDArray], scale: float, rng: np.random.Generator) -> list[NDArray]:

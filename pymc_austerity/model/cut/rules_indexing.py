@@ -162,6 +162,8 @@ def _set_or_add(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     else:
         rows = np.mod(np.asarray(cut.known.value(own)), length)
     others = [index for k, index in enumerate(indices) if k != wanted.axis]
+    if rows.ndim == 1 and others and not any(isinstance(index, slice) for index in others):
+        return _into_entries(op, cut, wanted, indices)
     if rows.ndim > 1 or any(index != slice(None) for index in others):
         raise CannotCut("entries are set or added to on several axes at once")
     return _into_rows(op, cut, wanted, rows, tuple(indices))
@@ -191,19 +193,55 @@ def _into_rows(
 ) -> Variable:
     """Switch between old and new by row, according to whether the row is changed."""
     operand, values = wanted.node.inputs[:2]
-    rows = cut.take(operand, wanted.axis, wanted.selection)
-    order = np.full(cut.known.shape(operand)[wanted.axis], -1)
-    order[changed] = np.arange(changed.size).reshape(changed.shape)
-    if not op.set_instead_of_inc and np.unique(changed).size != changed.size:
-        raise CannotCut("some rows are added to more than once")
-    place = order[cut.selections.rows(wanted.selection)]
+    place = _places(op, cut, wanted, changed)
     missing = operand[indices].type.ndim - values.type.ndim
     if changed.ndim == 0:
         cut.keep(values)
         new = values if wanted.axis < missing else pt.expand_dims(values, wanted.axis - missing)
     else:
-        key = (wanted.output, "values", wanted.selection)
-        inner = cut.selections.new(np.clip(place, 0, None), key)
-        new = cut.take_or_keep(values, wanted.axis - missing, inner)
-    here = cut.mask(place >= 0, "changed", (wanted.output, wanted.selection), wanted)
+        new = _new_values(cut, wanted, place, wanted.axis - missing)
+    return _switch(op, cut, wanted, place >= 0, new)
+
+
+def _into_entries(op: Any, cut: Cut, wanted: Wanted, indices: list[Any]) -> Variable:
+    """``x[rows, columns] = v``: switch between old and new by entry."""
+    operand, values = wanted.node.inputs[:2]
+    if any(cut.known.depends(index) for index in indices):
+        raise CannotCut(f"which entries are set or added to depends on {cut.known.roots}")
+    entries = np.broadcast_arrays(*(np.asarray(cut.known.value(index)) for index in indices))
+    if entries[0].ndim > 1 or values.type.ndim > 1:
+        raise CannotCut("matrices of indices say what is set or added to")
+    shape = cut.known.shape(operand)
+    changed = np.zeros(shape, dtype=bool)
+    changed[tuple(entries)] = True
+    rows = np.mod(entries[wanted.axis], shape[wanted.axis])
+    if np.unique(rows).size != rows.size:
+        raise CannotCut("several entries of a row are set or added to")
+    new = _new_values(cut, wanted, _places(op, cut, wanted, rows), values.type.ndim - 1)
+    if new.type.ndim:
+        new = new.dimshuffle([0 if axis == wanted.axis else "x" for axis in range(wanted.ndim)])
+    here = np.moveaxis(changed, wanted.axis, 0)[cut.selections.rows(wanted.selection)]
+    return _switch(op, cut, wanted, here, new)
+
+
+def _places(op: Any, cut: Cut, wanted: Wanted, changed: NDArray) -> NDArray[np.int64]:
+    """For each row that is wanted, its place among those that are changed, or -1."""
+    if not op.set_instead_of_inc and np.unique(changed).size != changed.size:
+        raise CannotCut("some rows are added to more than once")
+    order = np.full(cut.known.shape(wanted.node.inputs[0])[wanted.axis], -1)
+    order[changed] = np.arange(changed.size).reshape(changed.shape)
+    return order[cut.selections.rows(wanted.selection)]
+
+
+def _new_values(cut: Cut, wanted: Wanted, place: NDArray[np.int64], axis: int) -> Variable:
+    """What rows are set to, or what is added; of no meaning where a row is not changed."""
+    key = (wanted.output, "values", wanted.selection)
+    inner = cut.selections.new(np.clip(place, 0, None), key)
+    return cut.take_or_keep(wanted.node.inputs[1], axis, inner)
+
+
+def _switch(op: Any, cut: Cut, wanted: Wanted, changed: NDArray[np.bool_], new: Variable) -> Any:
+    """Old rows, or entries of them, except where they are changed."""
+    rows = cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection)
+    here = cut.mask(changed, "changed", (wanted.output, wanted.selection), wanted)
     return pt.switch(here, new if op.set_instead_of_inc else rows + new, rows)

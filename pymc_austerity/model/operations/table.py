@@ -5,7 +5,7 @@ The names are those of PyTensor's scalar operations.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,16 @@ def _of_larger(do: Callable, y: Any, first: Any, second: Any) -> list:
     return [do("Switch", is_first, 1.0, 0.0), do("Switch", is_first, 0.0, 1.0)]
 
 
+def _of_clipped(do: Callable, y: Any, x: Any, low: Any, high: Any) -> list:
+    is_low, is_high = do("LT", x, low), do("GT", x, high)
+    by_bounds = [do("Switch", is_beyond, 1.0, 0.0) for is_beyond in (is_low, is_high)]
+    return [do("Switch", do("OR", is_low, is_high), 0.0, 1.0), *by_bounds]
+
+
+def _of_logarithm(base: float) -> Callable[..., list]:
+    return lambda do, y, x: [do("TrueDiv", 1.0 / log(base), x)]
+
+
 def _of_error(sign: float) -> Callable[..., list]:
     factor = sign * 2.0 / sqrt(pi)
     return lambda do, y, x: [do("Mul", factor, do("Exp", do("Neg", do("Sqr", x))))]
@@ -167,7 +177,7 @@ _CHOICES = {
         lambda do, y, a, b: _of_larger(do, y, a, b)[::-1], e.minimum, takes_real=True,
     ),
     "Clip": Operation(
-        "({1} if {0} < {1} else ({2} if {0} > {2} else {0}))", bound=e.clip, takes_real=True
+        "({1} if {0} < {1} else ({2} if {0} > {2} else {0}))", _of_clipped, e.clip, takes_real=True
     ),
     "Lookup": Operation("{0}[min(max({1}, -{0}.size), {0}.size - 1)]"),
     "to_float": Operation("1.0 * {0}", lambda do, y, x: [1.0]),
@@ -187,8 +197,8 @@ def _costly(
 _FUNCTIONS = {
     "Exp": _costly("math.exp({0})", lambda do, y, x: [y], e.exp, lowest=0.0),
     "Log": _costly("math.log({0})", lambda do, y, x: [do("Reciprocal", x)], e.log, is_steep=True),
-    "Log2": _costly("(math.log({0}) * 1.4426950408889634)"),
-    "Log10": _costly("math.log10({0})"),
+    "Log2": _costly("(math.log({0}) * 1.4426950408889634)", _of_logarithm(2.0)),
+    "Log10": _costly("math.log10({0})", _of_logarithm(10.0)),
     "Log1p": _costly(
         "math.log1p({0})", lambda do, y, x: [do("Reciprocal", do("Add", 1.0, x))], e.log1p
     ),
@@ -222,12 +232,12 @@ _FUNCTIONS = {
     ),
     "Sin": _costly("math.sin({0})", lambda do, y, x: [do("Cos", x)], e.sin),
     "Cos": _costly("math.cos({0})", lambda do, y, x: [do("Neg", do("Sin", x))], e.cos),
-    "Tan": _costly("math.tan({0})"),
+    "Tan": _costly("math.tan({0})", lambda do, y, x: [do("Add", 1.0, do("Sqr", y))]),
     "ArcTan": _costly(
         "math.atan({0})", lambda do, y, x: [do("Reciprocal", do("Add", 1.0, do("Sqr", x)))]
     ),
-    "Sinh": _costly("math.sinh({0})"),
-    "Cosh": _costly("math.cosh({0})"),
+    "Sinh": _costly("math.sinh({0})", lambda do, y, x: [do("Cosh", x)]),
+    "Cosh": _costly("math.cosh({0})", lambda do, y, x: [do("Sinh", x)]),
     "Tanh": _costly("math.tanh({0})", lambda do, y, x: [do("Sub", 1.0, do("Sqr", y))], e.tanh),
 }  # fmt: skip
 

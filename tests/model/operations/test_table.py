@@ -20,9 +20,8 @@ OF_ONE = [
     for name, row in OPERATIONS.items()
     if row.slopes and list(inspect.signature(row.slopes).parameters) == ["do", "y", "x"]
 ]
-POINTS = {name: [0.2, 0.9, 3.1] for name in ("GammaLn", "Log", "Psi", "Sqrt")} | {
-    "Log1mexp": [-2.5, -0.3]
-}
+_OF_POSITIVE = ("GammaLn", "Log", "Log2", "Log10", "Psi", "Sqrt")
+POINTS = {name: [0.2, 0.9, 3.1] for name in _OF_POSITIVE} | {"Log1mexp": [-2.5, -0.3]}
 STEP = 1e-5
 
 
@@ -32,14 +31,25 @@ def test_names_are_those_of_pytensor():
     assert not any(name in kinds for name in OURS)
 
 
-def evaluated(formulas, x):
-    """Values of formulas of one number, by the code that is written for them."""
+def evaluated(formulas, x, **others):
+    """Values of formulas of numbers, by the code that is written for them."""
     names = Names("t")
     code = "\n".join(statements(formulas, names))
-    known = {"math": math, "x": x}
+    known = {"math": math, "x": x} | others
     known |= {name: function.py_func for name, function in FUNCTIONS.items()}
     exec(code, known)
     return [float(eval(names.of(formula), known)) for formula in formulas]
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"), [(-0.5, [0, 1, 0]), (0.7, [1, 0, 0]), (3.0, [0, 0, 1])]
+)
+def test_a_clipped_number_moves_with_what_it_is(at, expected):
+    arguments = x, low, high = [
+        given(name, "f", Dependence.PREDICTOR) for name in ("x", "low", "high")
+    ]
+    slopes = derivatives(apply("Clip", arguments, "f"), [x, low, high])
+    assert evaluated(slopes, at, low=0.2, high=2.0) == expected
 
 
 @pytest.mark.parametrize("name", OF_ONE)
