@@ -1,7 +1,9 @@
 """The anchor: a mode, and the sums over all rows of the terms of the expansion about it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +11,12 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.influence import influence_scores
-from pymc_austerity.control_variates.kinks import approximate_mode, have_kinks, mode_beside_kinks
+from pymc_austerity.control_variates.kinks import (
+    approximate_mode,
+    falls_as_curved,
+    have_kinks,
+    mode_beside_kinks,
+)
 from pymc_austerity.control_variates.search import (
     KinkError,
     LogPosterior,
@@ -28,6 +35,8 @@ _SOME_ROWS = 10_000
 
 _PILOT_PAIRS = 2
 _MOST_ROUNDS = 5
+_MOST_WITH_KINKS = 300
+"""Dimensions up to which kinks are looked for."""
 _WITHIN_CHANCE = 2.0
 """Modes on different samples differ by their sampling error: its variance in each direction is that
 of the posterior times the number of rows that each sampled one stands for, once for either."""
@@ -146,20 +155,38 @@ def _mode(
     searches = [lambda: (trust_region(point, density), density)]
     if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
         searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng))
-    reason = NoModeError()
+    may_have_kinks = density.has_averages and not isinstance(source, SampledRows)
+    may_have_kinks &= point.size <= _MOST_WITH_KINKS
     for search in searches:
-        try:
-            return approach_mode(*search(), density), None
-        except NoModeError as error:
-            reason = error
-        if search is searches[0] and density.has_averages and not isinstance(source, SampledRows):
+        found = _tried(search, density, check=may_have_kinks)
+        if may_have_kinks and not found.is_sure:
             some = some_rows(density, source, _SOME_ROWS, rng)
             near = approximate_mode(point, some)
             if have_kinks(some, near, rng):
                 return mode_beside_kinks(near, some, density)
-        if isinstance(reason, KinkError):
+            may_have_kinks = False
+        if found.mode is not None:
+            return found.mode, None
+        if isinstance(found.reason, KinkError):
             break
-    raise reason
+    raise found.reason
+
+
+class _Tried(NamedTuple):
+    """What a search found: a mode, of which it may be sure, or why there is none."""
+
+    mode: NDArray[np.float64] | None
+    is_sure: bool = False
+    reason: NoModeError = NoModeError()
+
+
+def _tried(search: Callable[..., Any], density: RowDensity, *, check: bool) -> _Tried:
+    try:
+        near, some = search()
+        mode = approach_mode(near, some, density)
+        return _Tried(mode, not check or falls_as_curved(some, mode))
+    except NoModeError as error:
+        return _Tried(None, reason=error)
 
 
 def _mode_on_some_rows(

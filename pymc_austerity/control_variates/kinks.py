@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from pymc_austerity.control_variates.search import (
+    NoModeError,
     RowDensity,
     approach_mode,
     inverse_root,
@@ -23,6 +24,8 @@ _STEEPER = 3.0
 _LEAST, _MOST, _TRIES = 0.5, 2.0, 20
 """Fall of a log-density over twice its width, nats, and searches for the width."""
 _LONGEST = 4.0
+_MOST_FALL = 10.0
+"""Nats, over twice a standard deviation; one in a normal distribution."""
 
 
 class AveragedCurvature:
@@ -69,6 +72,23 @@ def widths(density: RowDensity, point: NDArray) -> NDArray[np.float64]:
             ratio = 1.0 / np.sqrt(fall) if fall > 0.0 else _LONGEST  # NaN where it is not finite
             found[k] *= np.clip(np.nan_to_num(ratio, nan=0.0), 1.0 / _LONGEST, _LONGEST)
     return found
+
+
+def falls_as_curved(density: RowDensity, point: NDArray) -> bool:
+    """Whether a log-density falls about as its curvature at a mode says.
+
+    Between two kinks it may have a mode and hardly any curvature.
+    """
+    try:
+        root = inverse_root(-density.hessian(point))
+    except NoModeError:
+        return False
+    value, _ = density.gradient(point)
+    for move in root.T[:: -(-point.size // _ENTRIES)]:
+        fall = 2.0 * value - sum(density.gradient(point + m)[0] for m in (move, -move))
+        if not fall < _MOST_FALL:
+            return False
+    return True
 
 
 def have_kinks(density: RowDensity, point: NDArray, rng: np.random.Generator) -> bool:

@@ -33,8 +33,8 @@ def with_kinks(about: About) -> Target | NoPlan:
     try:
         bounded = _bounded(about)
         which = np.flatnonzero(~np.isfinite(bounded.usual_constants))
-        if which.size > _MOST_KEPT * len(bounded.rows.center):
-            return NoPlan(f"{which.size:,} rows have a kink near the mode")
+        if not 0 < which.size <= _MOST_KEPT * len(bounded.rows.center):
+            return NoPlan(f"{which.size or 'no'} rows have a kink near the mode")
         about.say(f"keeping the {which.size:,} rows with a kink near the mode")
         kept = keep(about, which)
         if kept is None:

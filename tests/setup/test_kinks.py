@@ -112,3 +112,12 @@ def test_a_sequential_test_samples_rows_as_they_are():
     step = built(regression(), epsilon=0.1)
     assert step.target.anchor is None
     assert "because its rows have kinks" in step.summary
+
+
+def test_a_mode_between_two_kinks_has_no_curvature_of_its_own():
+    """The gradient vanishes there, and only the prior is curved."""
+    y = np.random.default_rng(7).laplace(size=1_000)
+    with pm.Model() as model:
+        pm.Laplace("y", pm.Normal("mu", 0.0, 10.0), 1.0, observed=y)
+    target = built(model, test="exact").target
+    assert target.approximation.root[0, 0] == pytest.approx(1_000**-0.5, rel=0.25)
