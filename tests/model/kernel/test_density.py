@@ -164,9 +164,9 @@ def test_is_pickled(rng):
 
 
 def test_an_operation_without_a_rule_is_named():
-    at = split(lambda x: pt.tan(pt.exp(x[0])))
+    at = split(lambda x: pt.exp(x[0]) % 2.0)
     reason = DensityGradient.of(at, at.likelihood.row_free)
-    assert reason == "the derivative of Tan has no rule"
+    assert reason == "the derivative of Mod has no rule"
 
 
 def test_numba_knows_what_it_compiled_by_an_address(rng):
