@@ -1,6 +1,11 @@
 """The mode, and the sums of the terms of all rows, against those of each of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.control_variates import NoAnchorError, find_anchor
@@ -223,55 +228,37 @@ def test_no_inverse_root(precision):
         inverse_root(precision)
 
 
-class CloseFit:
+def density_of(log_density):
+    """With derivatives by PyTensor."""
+    x = pt.dvector()
+    value = log_density(x)
+    of_value = pytensor.function([x], [value, pt.grad(value, x)])
+    return SimpleNamespace(
+        gradient=of_value, hessian=pytensor.function([x], pytensor.gradient.hessian(value, x))
+    )
+
+
+def close_fit(scale):
     """A line through the origin of slope one, by slope and logarithm of the residual scale."""
-
-    def __init__(self, scale, n=1_000):
-        rng = np.random.default_rng(1)
-        x = rng.normal(size=n)
-        y = x + scale * rng.normal(size=n)
-        self.n, self.products = n, (x @ x, x @ y, y @ y)
-
-    def residuals(self, slope):
-        """Sum of squares, and minus half of its derivative by the slope."""
-        xx, xy, yy = self.products
-        return yy - 2 * slope * xy + slope**2 * xx, xy - slope * xx
-
-    def gradient(self, point):
-        (squares, half), weight = self.residuals(point[0]), np.exp(-2 * point[1])
-        value = -self.n * point[1] - 0.5 * weight * squares
-        return value, np.array([weight * half, weight * squares - self.n])
-
-    def hessian(self, point):
-        (squares, half), weight = self.residuals(point[0]), np.exp(-2 * point[1])
-        mixed = -2 * weight * half
-        return np.array([[-weight * self.products[0], mixed], [mixed, -2 * weight * squares]])
+    noise, x = np.random.default_rng(1).normal(size=(2, 1_000))
+    y = x + scale * noise
+    return lambda p: pm.logp(pm.Normal.dist(p[0] * x, pt.exp(p[1])), y).sum()
 
 
-class Levels:
+def levels_alone(p):
     """Six levels about zero, and the logarithm of their spread, without rows."""
-
-    def gradient(self, point):
-        levels, weight = point[:-1], np.exp(-2 * point[-1])
-        squares = weight * levels @ levels
-        return -6 * point[-1] - 0.5 * squares, np.append(-weight * levels, squares - 6)
-
-    def hessian(self, point):
-        levels, weight = point[:-1], np.exp(-2 * point[-1])
-        hessian = np.diag(np.append(np.full(6, -weight), -2 * weight * levels @ levels))
-        hessian[-1, :-1] = hessian[:-1, -1] = 2 * weight * levels
-        return hessian
+    return pm.logp(pm.Normal.dist(0.0, pt.exp(p[-1])), p[:-1]).sum()
 
 
 @pytest.mark.parametrize("scale", [0.1, 0.001])
 def test_a_step_too_far_is_taken_back(scale):
-    mode = trust_region(np.zeros(2), CloseFit(scale))
+    mode = trust_region(np.zeros(2), density_of(close_fit(scale)))
     assert mode == pytest.approx([1.0, np.log(scale)], abs=0.1)
 
 
 def test_a_density_without_bound_has_no_mode():
     with pytest.raises(NoModeError, match="no bound"):
-        trust_region(np.array([0.5, -0.3, 0.2, 1.0, -1.0, 0.1, 0.0]), Levels())
+        trust_region(np.array([0.5, -0.3, 0.2, 1.0, -1.0, 0.1, 0.0]), density_of(levels_alone))
 
 
 class Kinked:

@@ -11,6 +11,7 @@ from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from tests.model.splitting import by_name
+from tests.references import moments_of
 from tests.running import assert_moments, built, sample
 
 N_ROWS = 2_000
@@ -41,15 +42,8 @@ def regression(n_rows=N_ROWS, n_columns=3, seed=2):
 
 def moments(kind):
     """Mean and standard deviation of the location, by summation over a grid."""
-    model, grid = location(kind), np.linspace(1.5, 3.5, 20_001)
-    logp = model.compile_logp()
-    rough = np.array([logp({"mu": mu}) for mu in grid[::500]])
-    near = grid[::500][np.argmax(rough)]
-    grid = np.linspace(near - 0.25, near + 0.25, 2_001)
-    log_density = np.array([float(logp({"mu": mu})) for mu in grid])
-    weights = np.exp(log_density - log_density.max())
-    mean = np.average(grid, weights=weights)
-    return mean, np.sqrt(np.average((grid - mean) ** 2, weights=weights))
+    logp, grid = location(kind).compile_logp(), np.linspace(1.8, 3.4, 4_001)
+    return moments_of(np.array([logp({"mu": mu}) for mu in grid]), grid)
 
 
 @pytest.mark.parametrize("make", [partial(AusterityMH, test="exact"), FireflyMH])
@@ -85,21 +79,10 @@ def test_decisions_are_those_of_all_rows():
         assert found == pytest.approx(after - before, abs=1e-6)
 
 
-def test_no_row_that_is_left_changes_near_the_mode():
-    target = built(regression(), test="exact").target
-    sampling = target.sampling
-    rng, rows = np.random.default_rng(6), target.source.window(0, target.source.n_rows)
-    for _ in range(5):
-        moves = rng.normal(size=(2, target.start.size))
-        old, new = (sampling.center + np.linalg.solve(sampling.inverse_root, m) for m in moves)
-        assert abs(target.row_function(new, old, *rows)).sum() < 1.0
-    assert np.isfinite(sampling.groups.largest[2]).all()
-
-
 @pytest.mark.choice
 def test_are_chosen_by_default(monkeypatch):
-    monkeypatch.setattr(by_default, "_few_rows", lambda size: "")
-    monkeypatch.setattr(by_default, "_time_for_setup", lambda cost: 1_000.0)
+    for limit, value in (("_few_rows", ""), ("_time_for_setup", 1_000.0)):
+        monkeypatch.setattr(by_default, limit, lambda _, value=value: value)
     assert type(built(regression())) is FewRowsStep
 
 
