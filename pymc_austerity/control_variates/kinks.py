@@ -2,12 +2,12 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from pymc_austerity.control_variates.search import (
     NoModeError,
     RowDensity,
     approach_mode,
+    climb,
     inverse_root,
 )
 
@@ -66,12 +66,17 @@ def widths(density: RowDensity, point: NDArray) -> NDArray[np.float64]:
         for _ in range(_TRIES):
             move = np.zeros(point.size)
             move[k] = found[k]
-            fall = 2.0 * value - sum(density.gradient(point + m)[0] for m in (move, -move))
+            fall = _fall(density, point, move, value)
             if _LEAST < fall < _MOST:
                 break
             ratio = 1.0 / np.sqrt(fall) if fall > 0.0 else _LONGEST  # NaN where it is not finite
             found[k] *= np.clip(np.nan_to_num(ratio, nan=0.0), 1.0 / _LONGEST, _LONGEST)
     return found
+
+
+def _fall(density: RowDensity, point: NDArray, move: NDArray, value: float) -> float:
+    """Sum of the falls of a log-density from a value along a move and back from it, nats."""
+    return 2.0 * value - sum(density.gradient(point + m)[0] for m in (move, -move))
 
 
 def falls_as_curved(density: RowDensity, point: NDArray) -> bool:
@@ -85,8 +90,7 @@ def falls_as_curved(density: RowDensity, point: NDArray) -> bool:
         return False
     value, _ = density.gradient(point)
     for move in root.T[:: -(-point.size // _ENTRIES)]:
-        fall = 2.0 * value - sum(density.gradient(point + m)[0] for m in (move, -move))
-        if not fall < _MOST_FALL:
+        if not _fall(density, point, move, value) < _MOST_FALL:
             return False
     return True
 
@@ -108,17 +112,8 @@ def have_kinks(density: RowDensity, point: NDArray, rng: np.random.Generator) ->
 
 def approximate_mode(start: NDArray, density: RowDensity) -> NDArray[np.float64]:
     """The end of a search that needs no curvature."""
-
-    def negative(point: NDArray) -> tuple[float, NDArray[np.float64]]:
-        value, gradient = density.gradient(point)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return np.inf, np.zeros_like(gradient)
-        return -value, -gradient
-
-    with np.errstate(all="ignore"):
-        options = {"maxiter": _MOST_STEPS}
-        found = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x)
+    found = climb(start, start, np.eye(start.size), density, maxiter=_MOST_STEPS)
+    return start + np.asarray(found.x)
 
 
 def mode_beside_kinks(

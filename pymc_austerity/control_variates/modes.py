@@ -7,17 +7,18 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 from scipy.stats.qmc import LatinHypercube
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.control_variates.influence import differences_of_all
 from pymc_austerity.control_variates.search import (
+    IMPOSSIBLE,
     LogPosterior,
     NoModeError,
     RowDensity,
     approach_mode,
+    climb,
     inverse_root,
     some_rows,
     trust_region,
@@ -29,9 +30,6 @@ _REACH = 2.0
 _HALVINGS = 10
 _SOME_ROWS = 2_000
 _MOST_STEPS = 100
-
-_IMPOSSIBLE = 1e100
-"""Minus the log-density where it is not finite: a number, so that a line search goes on."""
 
 _APART = 1.0
 """Distance in standard deviations of either mode beyond which two ends are different modes."""
@@ -272,21 +270,8 @@ def _climb(
     some: RowDensity,
 ) -> NDArray[np.float64] | None:
     """The end of a search in the coordinates of a normal approximation; None if there is none."""
-
-    def negative(standard: NDArray) -> tuple[float, NDArray[np.float64]]:
-        value, gradient = some.gradient(about + root @ standard)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return _IMPOSSIBLE, np.zeros(standard.size)
-        return -value, -(root.T @ gradient)
-
-    result = minimize(
-        negative,
-        solve_triangular(root, begin - about, lower=True),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": _MOST_STEPS, "ftol": 1e-12, "gtol": 0.1},
-    )
-    return about + root @ result.x if result.success and result.fun < _IMPOSSIBLE else None
+    result = climb(begin, about, root, some, maxiter=_MOST_STEPS, ftol=1e-12, gtol=0.1)
+    return about + root @ result.x if result.success and result.fun < IMPOSSIBLE else None
 
 
 def _polished(point: NDArray[np.float64], some: RowDensity) -> _End | None:

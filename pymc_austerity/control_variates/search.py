@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from pymc_austerity.rows import (
     LARGEST_BLOCK,
@@ -238,6 +238,40 @@ def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.
     if not np.isfinite(result.x).all():
         raise NoModeError("the search for the mode left the real numbers")
     return np.asarray(result.x)
+
+
+IMPOSSIBLE = 1e100
+"""Minus the log-density where it is not finite: a number, so that a line search goes on."""
+
+
+def climb(
+    begin: NDArray[np.float64],
+    about: NDArray[np.float64],
+    root: NDArray[np.float64],
+    density: LogDensity,
+    **options: float,
+) -> OptimizeResult:
+    """Search for a mode by gradients alone, in the coordinates of a normal approximation.
+
+    Parameters
+    ----------
+    begin : float array, shape (d,)
+    about, root : float arrays, shapes (d,) and (d, d)
+        Mean and root of the covariance of the approximation.
+    density : LogDensity
+    **options
+        Of `scipy.optimize.minimize` with the method L-BFGS-B.
+    """
+
+    def negative(standard: NDArray) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = density.gradient(about + root @ standard)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return IMPOSSIBLE, np.zeros(standard.size)
+        return -value, -(root.T @ gradient)
+
+    first = solve_triangular(root, begin - about, lower=True)
+    with np.errstate(all="ignore"):
+        return minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
 
 
 def approach_mode(

@@ -89,9 +89,7 @@ def exact_sampling(
         The message says why exact decisions are not possible, or what they would cost.
     """
     problem, rows = about.problem, about.problem.prepared.rows
-    structure = structure_of(problem, about.residuals)
-    designs = design_function(structure, problem.model)
-    bounds = BoundsOfRows(about, designs, problem.scalar_function)
+    bounds = bounds_of(about)
     if isinstance(rows, SourceRows):
         return _of_sources(about, rows, bounds, only_cheap=only_cheap, refuse=refuse)
     arrays = problem.likelihood.arrays
@@ -101,9 +99,7 @@ def exact_sampling(
     grouped, pairs = bounds.of_all(arrays).grouped(
         problem.prepared.rng, by_directions=by_directions
     )
-    order = in_order(grouped.labels)
-    numbers, residuals = ArrayRows([order]), ReorderedRows(ArrayRows(about.residuals.arrays), order)
-    return sampling_of(about, residuals, numbers, grouped.groups, pairs)
+    return sampling_in_memory(about, grouped.groups, in_order(grouped.labels), pairs)
 
 
 def with_stored_rows(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
@@ -118,22 +114,18 @@ def with_stored_rows(sampling: PoissonSampling, residuals: Residuals) -> Poisson
     )
 
 
-def sampling_of(
-    about: About,
-    source: ReorderedRows | StoredRows,
-    numbers: ArrayRows | StoredRows,
-    groups: Groups,
-    pairs: Sequence[Pair],
+def sampling_in_memory(
+    about: About, groups: Groups, order: NDArray[np.intp], pairs: Sequence[Pair]
 ) -> PoissonSampling:
-    """Exact decisions about rows in groups, checked and inflated.
+    """Exact decisions about rows in memory, checked and inflated; the rows are not stored yet.
 
     Parameters
     ----------
     about : About
         The expansion about which the rows are bounded.
-    source, numbers : sources of rows
-        Data of the rows, group by group, and their numbers.
     groups : Groups
+    order : int array, shape (n,)
+        Numbers of the rows, group by group.
     pairs : list of pairs of arrays
         Whitened points between which there are decisions.
 
@@ -142,6 +134,17 @@ def sampling_of(
     NotExactError
         A row changes by more than its bound.
     """
+    rows = ReorderedRows(ArrayRows(about.residuals.arrays), order)
+    return _sampling(about, rows, ArrayRows([order]), groups, pairs)
+
+
+def _sampling(
+    about: About,
+    source: ReorderedRows | StoredRows,
+    numbers: ArrayRows | StoredRows,
+    groups: Groups,
+    pairs: Sequence[Pair],
+) -> PoissonSampling:
     anchor, problem = about.anchor, about.problem
     inverse_root = np.ascontiguousarray(anchor.inverse_root)
     function = about.residuals.function
@@ -213,7 +216,7 @@ def _of_sources(
     shares = np.bincount(of_sample, minlength=grid.n_cells) / of_sample.size
 
     source, _ = rows.stored(all_labeled(), shares, rng)
-    return sampling_of(about, source, source.split(source.n_arrays - 1), totals.groups(), pairs)
+    return _sampling(about, source, source.split(source.n_arrays - 1), totals.groups(), pairs)
 
 
 def _say_if_long(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> None:
@@ -243,14 +246,21 @@ def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> fl
 # ------------------------------------------------------------------ bounds
 
 
-def structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
-    """The linear predictors of the rows.
+def bounds_of(about: About) -> BoundsOfRows:
+    """Bounds of rows about an anchor.
 
     Raises
     ------
     NotExactError
-        The reason why there are no exact decisions.
+        The reason why there are none.
     """
+    problem = about.problem
+    designs = design_function(_structure_of(problem, about.residuals), problem.model)
+    return BoundsOfRows(about, designs, problem.scalar_function)
+
+
+def _structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
+    """The linear predictors of the rows, or the reason why there are no exact decisions."""
     structure = problem.structure
     if isinstance(structure, str):
         raise NotExactError(f"the rows have no linear predictors: {structure}")

@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model import design_function
-from pymc_austerity.rows import ArrayRows, ReorderedRows, in_order
-from pymc_austerity.setup.exact import sampling_of, structure_of, with_stored_rows
+from pymc_austerity.rows import in_order
+from pymc_austerity.setup.exact import bounds_of, sampling_in_memory, with_stored_rows
 from pymc_austerity.setup.kept_rows import keep
-from pymc_austerity.setup.row_bounds import BoundedRows, BoundsOfRows, NotExactError
+from pymc_austerity.setup.row_bounds import BoundedRows, NotExactError
 from pymc_austerity.setup.target import About, NoPlan, Target
 
 _MOST_KEPT = 0.25
@@ -31,7 +30,7 @@ def with_kinks(about: About) -> Target | NoPlan:
         return NoPlan("its rows have kinks")
     about.say("bounding what rows can change")
     try:
-        bounded = _bounded(about)
+        bounded = bounds_of(about).of_all(about.problem.likelihood.arrays)
         which = np.flatnonzero(~np.isfinite(bounded.usual_constants))
         if not 0 < which.size <= _MOST_KEPT * len(bounded.rows.center):
             return NoPlan(f"{which.size or 'no'} rows have a kink near the mode")
@@ -44,19 +43,12 @@ def with_kinks(about: About) -> Target | NoPlan:
         return NoPlan(f"{reason}, beside kinks")
 
 
-def _bounded(about: About) -> BoundedRows:
-    problem, arrays = about.problem, about.problem.likelihood.arrays
-    designs = design_function(structure_of(problem, about.residuals), problem.model)
-    return BoundsOfRows(about, designs, problem.scalar_function).of_all(arrays)
-
-
 def _decided(about: About, kept: About, bounded: BoundedRows, which: NDArray[np.intp]) -> Target:
     """Decisions about the others, in the coordinates in which these are bounded."""
     others = np.setdiff1d(np.arange(len(bounded.rows.center)), which)
     rng = about.problem.prepared.rng
     grouped, pairs = bounded.some(others).grouped(rng, by_directions=False)
     order = others[in_order(grouped.labels)]
-    rows = ReorderedRows(ArrayRows(about.residuals.arrays), order)
-    sampling = sampling_of(about, rows, ArrayRows([order]), grouped.groups, pairs)
+    sampling = sampling_in_memory(about, grouped.groups, order, pairs)
     sampling = with_stored_rows(sampling, about.residuals)
     return kept.target(sampling.function, sampling.source, sampling)

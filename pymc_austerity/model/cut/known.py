@@ -115,9 +115,10 @@ def _is_renamed(variable: Variable) -> bool:
 
 def is_same_memory(one: NDArray, other: NDArray) -> bool:
     """Whether two arrays, both of which are kept, are views of the same numbers."""
-    places = (one.__array_interface__["data"][0], other.__array_interface__["data"][0])
-    layouts = ((a.shape, a.strides, a.dtype) for a in (one, other))
-    return places[0] == places[1] and next(layouts) == next(layouts)
+    first, second = (
+        (a.__array_interface__["data"][0], a.shape, a.strides, a.dtype) for a in (one, other)
+    )
+    return first == second
 
 
 def jittered(values: Sequence[NDArray], scale: float, rng: np.random.Generator) -> list[NDArray]:
