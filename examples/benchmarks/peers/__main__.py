@@ -8,14 +8,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.peers import picture, tables
 from examples.benchmarks.peers.problems import FAMILIES, default_sizes
-from examples.benchmarks.peers.samplers import SAMPLERS
+from examples.benchmarks.peers.samplers import ON_GPU, SAMPLERS
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "results" / "peers"
@@ -57,12 +59,21 @@ def main() -> None:
     """Command line."""
     options = arguments()
     options.results.mkdir(parents=True, exist_ok=True)
+    waiting = {False: deque[Cell](), True: deque[Cell]()}
     for cell in cells(options):
-        file = options.results / cell.file_name
-        if file.exists() and not options.again:
+        if (options.results / cell.file_name).exists() and not options.again:
             print(f"{cell.file_name} is there already", flush=True)
-            continue
-        run(cell, file, options)
+        else:
+            waiting[cell.sampler in ON_GPU].append(cell)
+
+    def run_all(core: int | None) -> None:
+        """One after the other on a core; those for a graphics processor on any core."""
+        line = waiting[core is None]
+        while line:
+            run(line.popleft(), core, options)
+
+    with ThreadPoolExecutor(len(options.cores) + 1) as threads:
+        list(threads.map(run_all, [*options.cores, None]))
     if not options.quick:
         pages = SITE if options.results == RESULTS else options.results
         tables.write(options.results, pages / "peers.md")
@@ -77,14 +88,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--models", nargs="*", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--sizes", nargs="*", type=int, help="numbers of rows; default by model")
     names = list(dict.fromkeys(["reference", *SAMPLERS, *CLAIMS]))
-    parser.add_argument("--samplers", nargs="*", default=names, choices=names)
+    default = [name for name in names if name not in ON_GPU]
+    parser.add_argument("--samplers", nargs="*", default=default, choices=names)
+    parser.add_argument("--gpu", action="store_true", help="also those on a graphics processor")
     parser.add_argument("--minutes", type=float, default=3.0, help="tuning and sampling of a cell")
-    parser.add_argument("--core", type=int, default=0, help="core that the processes are bound to")
+    parser.add_argument(
+        "--cores", nargs="+", type=int, default=[0], help="cores that run one cell each at a time"
+    )
     parser.add_argument("--again", action="store_true", help="run cells that are there already")
     parser.add_argument("--table", action="store_true", help="only write the table")
     parser.add_argument("--quick", action="store_true", help="small and short, into a folder apart")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
+    options.samplers += ON_GPU if options.gpu else ()
     if options.quick:
         options.results = Path(tempfile.gettempdir()) / "peers-quick"
         options.minutes = min(options.minutes, 0.5)
@@ -93,25 +109,25 @@ def arguments() -> argparse.Namespace:
 
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
-    """What to run, in order."""
+    """What to run, in order: small and large data by turns, which cores that share memory like."""
     if options.table:
         return
-    for model in options.models:
-        sizes = default_sizes(model)
-        if len(sizes) > 1 or options.quick:
-            sizes = tuple(options.sizes or sizes)
-        for n_rows in sizes:
-            for sampler in options.samplers:
+    for sampler in options.samplers:
+        for model in options.models:
+            sizes = default_sizes(model)
+            if len(sizes) > 1 or options.quick:
+                sizes = tuple(options.sizes or sizes)
+            for n_rows in sizes:
                 if model in CLAIMS.get(sampler, FAMILIES):
                     yield Cell(model, n_rows, sampler)
-        if not options.sizes and model == LARGEST_FOR_OURS[0]:
-            for sampler in ("reference", "ours"):
-                if sampler in options.samplers:
-                    yield Cell(*LARGEST_FOR_OURS, sampler)
+        of_all = sampler in ("reference", "ours") and LARGEST_FOR_OURS[0] in options.models
+        if of_all and not options.sizes:
+            yield Cell(*LARGEST_FOR_OURS, sampler)
 
 
-def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
+def run(cell: Cell, core: int | None, options: argparse.Namespace) -> None:
     """Run one cell with empty caches of compiled code."""
+    file = options.results / cell.file_name
     caches = Path(tempfile.mkdtemp(prefix="peers-"))
     amount = 60.0 * options.minutes
     if cell.sampler == "reference":
@@ -120,9 +136,11 @@ def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
     command = [sys.executable, "-m", "examples.benchmarks.peers.cell"]
     command += [cell.model, str(cell.n_rows), cell.sampler, str(amount), str(file)]
     command += ["--share", "0.1" if options.quick else "1.0"]
-    if shutil.which("taskset"):
-        command = ["taskset", "--cpu-list", str(options.core), *command]
-    environment = os.environ | ONE_THREAD
+    environment, limits = os.environ | ONE_THREAD, limit_memory
+    if core is None:
+        environment, limits = os.environ | {"JAX_PLATFORMS": "cuda"}, None
+    elif shutil.which("taskset"):
+        command = ["taskset", "--cpu-list", str(core), *command]
     environment["PYTENSOR_FLAGS"] = f"base_compiledir={caches}"
     environment["NUMBA_CACHE_DIR"] = str(caches)
     print(f"{cell.file_name} ...", flush=True)
@@ -130,7 +148,7 @@ def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
     limit = 3_600 if cell.sampler == "reference" else 4 * 60 * options.minutes + 600
     reason = f"ended by the operating system, out of {GIGABYTES} GB of memory perhaps"
     try:
-        subprocess.run(command, cwd=ROOT, env=environment, timeout=limit, preexec_fn=limit_memory)
+        subprocess.run(command, cwd=ROOT, env=environment, timeout=limit, preexec_fn=limits)
     except subprocess.TimeoutExpired:
         reason = f"did not end within {limit:,.0f} s"
     finally:

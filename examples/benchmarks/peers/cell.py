@@ -13,7 +13,7 @@ from examples.benchmarks.memory import peak_megabytes
 from examples.benchmarks.peers.extra import EXTRA
 from examples.benchmarks.peers.problems import build
 from examples.benchmarks.peers.run import yardstick
-from examples.benchmarks.peers.samplers import sampler
+from examples.benchmarks.peers.samplers import ON_GPU, sampler
 from examples.benchmarks.peers.summary import flatten, moments
 from pymc_austerity.model.row_likelihood import fingerprint
 
@@ -75,8 +75,15 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
         "tuning_share": run.tuning_share,
         "stopped_early": run.stopped_early,
         "approximate": run.approximate,
-        "facts": run.facts,
+        "facts": run.facts | (gpu() if name in ON_GPU else {}),
     }
+
+
+def gpu() -> dict[str, str]:
+    """The graphics processor that JAX uses."""
+    import jax
+
+    return {"gpu": jax.devices()[0].device_kind}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from examples.benchmarks.peers.results import (
     seconds_until_known,
     title,
 )
-from examples.benchmarks.peers.samplers import LABELS
+from examples.benchmarks.peers.samplers import LABELS, ON_GPU
 
 OURS = ("ours", "exact", "sequential", "firefly", "paper")
 """Samplers of this package."""
@@ -26,6 +26,7 @@ HEADER = (
     "its decisions",
     "fastest other exact sampler, s",
     "fastest approximate sampler, s",
+    "fastest right sampler on a GPU, s",
     "approximations that are right, s",
     "approximations that are wrong: means by sds, sds by %",
 )
@@ -45,6 +46,7 @@ def first(results: Results) -> Iterator[tuple[str, ...]]:
             {"yes": "exact", "": "-"}.get(exactness(ours), "t-test"),
             peer(results, model, n_rows, ours, exact=True),
             peer(results, model, n_rows, ours, exact=False),
+            on_gpu(results, model, n_rows),
             ", ".join(right) or "-",
             "; ".join(wrong) or "-",
         )
@@ -55,7 +57,7 @@ def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exa
     were_run = {
         name: cell
         for name, cell in results.of(model, n_rows).items()
-        if name not in (*OURS, *APPROXIMATIONS) and (exactness(cell) == "yes") == exact
+        if name not in (*OURS, *APPROXIMATIONS, *ON_GPU) and (exactness(cell) == "yes") == exact
     }
     found = {
         name: (seconds, mark(ours, cell))
@@ -68,6 +70,22 @@ def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exa
         return "none converged" if were_run else "-"
     name = min(found, key=lambda name: found[name][0])
     return f"{LABELS[name]} {found[name][0]:,.0f}{found[name][1]}"
+
+
+def on_gpu(results: Results, model: str, n_rows: int) -> str:
+    """The right sampler on a graphics processor with the first 1,000 effective draws."""
+    found = {
+        name: seconds
+        for name in ON_GPU
+        if (cell := results.get(model, n_rows, name)) is not None
+        and converged(cell)
+        and is_right(results.errors(model, n_rows, name))
+        and (seconds := seconds_until_known(cell)) is not None
+    }
+    if not found:
+        return "none" if any((model, n_rows, name) in results.cells for name in ON_GPU) else "-"
+    name = min(found, key=lambda name: found[name])
+    return f"{LABELS[name].removesuffix(', GPU')} {found[name]:,.0f}"
 
 
 def approximations(

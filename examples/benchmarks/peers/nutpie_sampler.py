@@ -12,6 +12,16 @@ TUNE, DRAWS = 400, 1_000
 
 
 def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """A diagonal metric, the default."""
+    return run(problem, seconds, share, "diag")
+
+
+def low_rank(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """A metric of few directions, which is experimental there."""
+    return run(problem, seconds, share, "low_rank")
+
+
+def run(problem: Problem, seconds: float, share: float, adaptation: str) -> Run:
     """One chain; the time of tuning is told from that of sampling by the leapfrog steps."""
     model = problem.model(problem.rows)
     shortened = tuning_share(problem.n_rows)
@@ -24,6 +34,7 @@ def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
         draws=int(share * DRAWS),
         tune=tune,
         chains=1,
+        adaptation=adaptation,
         cores=1,
         seed=1,
         progress_bar=False,

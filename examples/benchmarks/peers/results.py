@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.peers.problems import FAMILIES
-from examples.benchmarks.peers.samplers import SAMPLERS
+from examples.benchmarks.peers.samplers import ON_GPU, SAMPLERS
 from examples.benchmarks.peers.summary import errors
 
 APPROXIMATIONS = ("laplace", "laplace_newton", "pathfinder", "advi")
 """They have no effective draws."""
 
 INVARIANT = ("exact", "firefly", "metropolis", "demetropolis_z", "pymhss_mhss", "pymhss_smh")
-INVARIANT += ("pymhss_tuna", "pymhss_rwm", "pymc_nuts", "nutpie", "numpyro_nuts")
+INVARIANT += ("pymhss_tuna", "pymhss_rwm", "pymc_nuts", "nutpie", "nutpie_low_rank", "mams")
+INVARIANT += ("numpyro_nuts", *ON_GPU)
 """Samplers that leave the posterior as it is, however long they run."""
 
-EXACT = ("pymc_nuts", "nutpie", "numpyro_nuts")
+EXACT = ("pymc_nuts", "nutpie", "nutpie_low_rank", "mams", "numpyro_nuts")
 """Samplers that read all rows and use gradients."""
 
 SHORT = 200

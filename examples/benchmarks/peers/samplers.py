@@ -15,7 +15,9 @@ SAMPLERS = {
     "demetropolis_z": ("pymc_samplers", "demetropolis_z", "pm.DEMetropolisZ"),
     "pymc_nuts": ("pymc_samplers", "nuts", "PyMC NUTS"),
     "nutpie": ("nutpie_sampler", "nuts", "nutpie"),
+    "nutpie_low_rank": ("nutpie_sampler", "low_rank", "nutpie, low rank"),
     "numpyro_nuts": ("numpyro_samplers", "nuts", "NumPyro NUTS"),
+    "mams": ("microcanonical", "mams", "BlackJAX MAMS"),
     "hmcecs": ("numpyro_samplers", "hmcecs", "NumPyro HMCECS, Taylor proxy"),
     "sgld_cv": ("blackjax_sampler", "sgld", "BlackJAX SGLD, control variates"),
     "sghmc_cv": ("blackjax_sampler", "sghmc", "BlackJAX SGHMC, control variates"),
@@ -27,8 +29,13 @@ SAMPLERS = {
     "laplace_newton": ("approximations", "laplace_by_newton", "Laplace (pymc-extras), trust-ncg"),
     "pathfinder": ("approximations", "pathfinder", "Pathfinder (pymc-extras)"),
     "advi": ("approximations", "advi", "PyMC ADVI, mini-batches"),
+    "numpyro_nuts_gpu": ("numpyro_samplers", "nuts", "NumPyro NUTS, GPU"),
+    "laps_gpu": ("microcanonical", "laps", "BlackJAX LAPS, GPU"),
 }
 """Module, function and what it is called in tables."""
+
+ON_GPU = tuple(name for name in SAMPLERS if name.endswith("_gpu"))
+"""Samplers that need a graphics processor of NVIDIA."""
 
 LABELS = {name: label for name, (_, _, label) in SAMPLERS.items()}
 

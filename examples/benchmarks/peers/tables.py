@@ -47,7 +47,7 @@ def markdown(results: Results) -> str:
             "compilation, set-up and tuning; of an approximation, seconds until it is there. "
             "† measured on a machine of another speed than the cell of AusterityMH(), "
             "or of unknown speed.",
-            table(FIRST_HEADER, list(first(results)), text={0, 2, 3, 4, 5, 6}),
+            table(FIRST_HEADER, list(first(results)), text={0, 2, 3, 4, 5, 6, 7}),
             "### Ratios",
             "How many times better the defaults of AusterityMH do: in effective draws a second "
             "after tuning (median over the parameters) / in the time to 1,000 effective draws of "
@@ -74,17 +74,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Container[
 
 
 def provenance(results: Results) -> str:
-    """Dates and versions."""
-    cells = list(results.cells.values())
+    """Dates and versions, of all but the reference, which is a number that they do not change."""
+    cells = [cell for key, cell in results.cells.items() if key[2] != "reference"]
     dates = sorted({cell["date"] for cell in cells})
     versions = {name: found for cell in cells for name, found in cell["versions"].items()}
     python = ", ".join(sorted({cell["python"] for cell in cells}))
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     listed = ", ".join(f"{name} {found}" for name, found in versions.items())
     revision = ", ".join(sorted({cell["revision"] for cell in cells}))
+    gpus = {cell.get("facts", {}).get("gpu") for cell in cells} - {None}
+    gpu = f" GPU: {', '.join(sorted(gpus))}, time on the wall." if gpus else ""
     return (
         f"Measured on one core with one thread, {span}: Python {python}, {listed}; "
-        f"this package at revision {revision}."
+        f"this package at revision {revision}.{gpu}"
     )
 
 
