@@ -231,8 +231,10 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
                 run = earlier.seen_in(self.target.coordinates)
                 with rows_named(self.target.numbers):
                     self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
-            with rows_named(self.target.numbers):
-                pilot = pilot_sweeps(self.target.sweep)
+            pilot = self.target.pilot
+            if self.target.sequential.epsilon:
+                with rows_named(self.target.numbers):
+                    pilot = pilot_sweeps(self.target.sweep)
             sweep = replace(self.target.sweep, centers=pilot.centers)
             self.target = replace(self.target, sweep=sweep)
             self._cost = cost_in_words(self.target, pilot, self.n_rows)

@@ -113,6 +113,12 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     raise NoGroupsError("the search for a mode given the priors did not converge")
 
 
+def anchor_at(parts: GroupedModel, point: NDArray[np.float64]) -> LevelAnchor:
+    """Derivatives about a given point."""
+    hessians = parts.row_hessian(point), parts.row_free_hessian(point)
+    return LevelAnchor(point, parts.row_sums(point).gradient, *hessians)
+
+
 def _at(
     parts: GroupedModel, point: NDArray[np.float64], rows: RowSums
 ) -> tuple[float, NDArray[np.float64], RowSums]:
