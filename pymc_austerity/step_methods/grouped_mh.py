@@ -50,8 +50,9 @@ class GroupedMH(Configured, ABC):
       proposal from its normal approximation, the exact prior, and its own exact decision;
     - the entries on which all rows depend move given the levels, then jointly with the levels of
       all factors, in the directions in which these depend on each other most;
-    - sums that the rows determine, such as that of an intercept and the levels of a factor, are
-      kept by exchange moves: one part rises, the other falls, and only the priors matter.
+    - exchange moves keep what the rows determine, such as the sum of an intercept and the levels of
+      a factor, or the product of two levels: one part rises, the other falls, and only the priors
+      matter.
 
     Decisions are exact unless `epsilon` permits sequential tests. Where rows have bounds, decisions
     read a few rows of each level, drawn at rates that bound what the rows can change. Without
