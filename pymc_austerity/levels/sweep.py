@@ -38,10 +38,10 @@ _TARGET = 0.4
 """Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
 
 _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
-"""Limits of the run, which the last sweep may exceed; the run takes about a second at most."""
+"""Limits of the run, which takes about a second at most."""
 
-_FOR_A_MEAN = 20
-"""Points that have a mean."""
+_BEFORE_A_MEAN, _FOR_A_MEAN = 30, 20
+"""Points before those of a mean, and the fewest of these."""
 
 
 class SweepState(NamedTuple):
@@ -434,9 +434,9 @@ class Pilot(NamedTuple):
     centers : dict of str to Average
         What was learned of the means of normal approximations.
     mean : float array, shape (d,)
-        Mean of the points after the first 50 sweeps.
+        Mean of the points after the first 30 sweeps.
     accepted : float
-        Share of the decisions on levels that accepted, in these.
+        Share of the decisions on levels that accepted, in the second half of the sweeps.
     is_long : bool
         Whether there were enough of these points for their mean to be known.
     """
@@ -449,24 +449,26 @@ class Pilot(NamedTuple):
     is_long: bool
 
 
-def pilot_sweeps(sweep: Sweep) -> Pilot:
+def pilot_sweeps(sweep: Sweep, most_rows: int = _PILOT_ROWS) -> Pilot:
     """Make at most 100 sweeps from a draw of the normal approximation, which tune like a chain.
 
     Parameters
     ----------
     sweep : Sweep
         Its moves.
+    most_rows : int
+        Rows to read, which the last sweep may exceed.
     """
     rng, state = np.random.default_rng(7), sweep.init()
     point, n_rows = sweep.begin(rng), [0]
     most, sums, accepted = min(_PILOT_SWEEPS, _PILOT_ENTRIES // point.size), 0.0 * point, []
-    while len(n_rows) <= max(most, 1) and sum(n_rows) < _PILOT_ROWS:
+    while len(n_rows) <= max(most, 1) and sum(n_rows) < most_rows:
         point, state, uses = sweep.step(point, state, rng, tuning=True)
         n_rows.append(sum(use.n_rows for use in uses.values()))
-        if len(n_rows) > _PILOT_SWEEPS // 2:
+        accepted.append([uses[name].accepted for name in sweep.blocks_of_levels])
+        if len(n_rows) > _BEFORE_A_MEAN:
             sums += point
-            accepted.append([uses[name].accepted for name in sweep.blocks_of_levels])
-    later, n_later = n_rows[(len(n_rows) + 1) // 2 :], max(len(accepted), 1)
-    share = float(np.mean(accepted)) if accepted else math.nan
-    rows = float(np.median(later)), float(np.mean(later))
-    return Pilot(*rows, state.centers, sums / n_later, share, len(accepted) >= _FOR_A_MEAN)
+    half, n_summed = (len(n_rows) + 1) // 2, len(n_rows) - _BEFORE_A_MEAN
+    later = float(np.median(n_rows[half:])), float(np.mean(n_rows[half:]))
+    share = float(np.mean(accepted[half - 1 :]))
+    return Pilot(*later, state.centers, sums / max(n_summed, 1), share, n_summed >= _FOR_A_MEAN)

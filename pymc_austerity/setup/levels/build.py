@@ -66,9 +66,12 @@ from pymc_austerity.setup.support import is_unconstrained
 _FEWEST_LEVELS = 3
 """Fewest levels of the largest factor."""
 
-_WELL_ACCEPTED = 0.8
+_WELL_ACCEPTED = 0.7
 """Share of the draws of levels that are accepted below which another expansion is worth its time:
 modes of products of levels are far from where these are."""
+
+_PASSES = 200
+"""Times that all rows may be read to find out where."""
 
 _MANY_LEVELS, _MANY_ENTRIES = 30, 200
 """Levels, and entries of all levels: with fewer, moves of everything at once are likely to take
@@ -173,6 +176,8 @@ def build_grouped(
     say("trying sweeps")
     with rows_named(numbers):
         pilot = pilot_sweeps(found.sweep)
+        if pilot.accepted < _WELL_ACCEPTED and not pilot.is_long:
+            pilot = pilot_sweeps(found.sweep, _PASSES * parts.rows.n_rows)
     if pilot.accepted < _WELL_ACCEPTED and pilot.is_long:
         say("expanding the rows about their mean")
         try:
