@@ -80,7 +80,7 @@ class _Entries:
         return self._made[key]
 
     def _of(self, variable: Variable, axes: tuple[int, ...]) -> Variable:
-        node = variable.owner if self.known.depends(variable) else None
+        node: Any = variable.owner if self.known.depends(variable) else None
         op = node.op if node is not None else None
         if isinstance(op, Elemwise):
             inputs = [self.of(i, axes) for i in node.inputs]
@@ -116,7 +116,8 @@ class _Entries:
                 raise CannotCut("its entries are not made one by one")
             self.along.add(axes[own[0]])
         vector = pt.specify_broadcastable(variable, *ones) if ones else variable
-        vector = vector.dimshuffle(own or ["x"])
+        order: list[Any] = [*own] or ["x"]
+        vector = vector.dimshuffle(order)
         return vector[tuple(self._places[axes[k]] for k in own)] if own else vector
 
     def _reads_matrix(self, variable: Variable, length: int) -> bool:
