@@ -20,7 +20,7 @@ from pymc.distributions.distribution import SymbolicRandomVariable, support_poin
 from pymc.distributions.multivariate import ZeroSumNormalRV
 from pymc.distributions.shape_utils import change_dist_size, implicit_size_from_params
 from pymc.distributions.simulator import SimulatorRV
-from pymc.distributions.transforms import CircularTransform, ZeroSumTransform
+from pymc.distributions.transforms import CircularTransform, LogTransform, ZeroSumTransform
 from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes

@@ -1,8 +1,9 @@
 """Moves of models with groups: levels of factors in parallel, common entries, entries of priors."""
 
+from pymc_austerity.levels.exchange import Exchange, Field
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, Prior, normals_of
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, shares_of_sweeps
-from pymc_austerity.levels.moves import Exchange, NestedLevels, move_levels
+from pymc_austerity.levels.moves import NestedLevels, move_levels
 from pymc_austerity.levels.posterior import (
     CommonNormal,
     FreeMean,

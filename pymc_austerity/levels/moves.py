@@ -14,15 +14,11 @@ from pymc_austerity.compiled import FEWEST_ROWS, Owners, Verdicts, decide_each
 from pymc_austerity.exact import candidates_of
 from pymc_austerity.levels.factor import LevelsOfFactor
 from pymc_austerity.levels.posterior import GroupedPosterior
-from pymc_austerity.proposals.adaptation import ScaleSearch
 
 _NONE, _NO = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
 _SIZE_OF_STEPS, _LEAST_POWER, _LARGEST_POWER = 2.4, -1.0, 1.0
 """Size of steps of random walks, times the root of the dimension, in standard deviations (Gelman,
 Roberts and Gilks 1996), and the powers of two between which it varies."""
-_STEPS_OF_EXCHANGE = 5
-_SHARE_ACCEPTED = 0.4
-"""Steps of a move, and the share of them to accept."""
 
 
 class Moved(NamedTuple):
@@ -301,39 +297,6 @@ def move_common(
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     moved = decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
     return moved._replace(distance=distance, drawn=(is_near, np.array([moved.accepted > 0.0])))
-
-
-@dataclass(frozen=True, eq=False)
-class Exchange:
-    """Moves along directions in which no predictor changes, so that only priors matter.
-
-    Attributes
-    ----------
-    directions : float array, shape (k, d)
-        In units of the spread that the priors allow at the anchor.
-    """
-
-    directions: NDArray[np.float64]
-
-    def move(
-        self,
-        posterior: GroupedPosterior,
-        theta: NDArray[np.float64],
-        search: ScaleSearch,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> tuple[Moved, ScaleSearch]:
-        """A few steps of a random walk, decided by the priors alone, without reading rows."""
-        k, n_accepted = len(self.directions), 0
-        for _ in range(_STEPS_OF_EXCHANGE):
-            step = search.scale / math.sqrt(k) * rng.standard_normal(k)
-            proposed = theta + step @ self.directions
-            accept = -rng.standard_exponential() < posterior.row_free_part(proposed, theta)
-            theta = proposed if accept else theta
-            n_accepted += accept
-            search = search.step(accept, _SHARE_ACCEPTED) if tuning else search
-        return Moved(theta, n_accepted / _STEPS_OF_EXCHANGE, 0), search
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
+from pymc_austerity.levels.exchange import Exchange
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
-from pymc_austerity.levels.moves import Exchange, Moved, NestedLevels, move_common, move_levels
+from pymc_austerity.levels.moves import Moved, NestedLevels, move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
@@ -37,7 +38,10 @@ _TARGET = 0.4
 """Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
 
 _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
-"""Limits of the run, which the last sweep may exceed; the run takes about a second at most."""
+"""Limits of the run, which takes about a second at most."""
+
+_BEFORE_A_MEAN, _FOR_A_MEAN = 30, 20
+"""Points before those of a mean, and the fewest of these."""
 
 
 class SweepState(NamedTuple):
@@ -165,7 +169,7 @@ class Sweep:
     shares : Shares
         Shares of the sweeps that make moves which a Gibbs sampler does not have.
     exchange : Exchange or None
-        Directions along which no predictor changes.
+        Moves along which no predictor changes.
     nested : tuple of NestedLevels
         Factors whose levels are within those of another.
     walk : RandomWalkProposal
@@ -197,6 +201,12 @@ class Sweep:
             others = (f"{name}_{number}" for number in count(2))
             names.append(next(free for free in chain([name], others) if free not in taken))
         return (*names, *last)
+
+    @property
+    def blocks_of_levels(self) -> tuple[str, ...]:
+        """Names of those that are levels of a factor."""
+        first = int(self.untouched is not None)
+        return self.blocks[first : first + len(self.posterior.factors)]
 
     def init(self) -> SweepState:
         """State at the beginning of a chain."""
@@ -423,26 +433,42 @@ class Pilot(NamedTuple):
         Median and mean number of rows that a sweep reads, over the second half of the sweeps.
     centers : dict of str to Average
         What was learned of the means of normal approximations.
+    mean : float array, shape (d,)
+        Mean of the points after the first 30 sweeps.
+    accepted : float
+        Share of the decisions on levels that accepted, in the second half of the sweeps.
+    is_long : bool
+        Whether there were enough of these points for their mean to be known.
     """
 
     typical_rows: float
     mean_rows: float
     centers: dict[str, Average]
+    mean: NDArray[np.float64]
+    accepted: float
+    is_long: bool
 
 
-def pilot_sweeps(sweep: Sweep) -> Pilot:
+def pilot_sweeps(sweep: Sweep, most_rows: int = _PILOT_ROWS) -> Pilot:
     """Make at most 100 sweeps from a draw of the normal approximation, which tune like a chain.
 
     Parameters
     ----------
     sweep : Sweep
         Its moves.
+    most_rows : int
+        Rows to read, which the last sweep may exceed.
     """
     rng, state = np.random.default_rng(7), sweep.init()
     point, n_rows = sweep.begin(rng), [0]
-    most = max(min(_PILOT_SWEEPS, _PILOT_ENTRIES // point.size), 1)
-    while len(n_rows) <= most and sum(n_rows) < _PILOT_ROWS:
+    most, sums, accepted = min(_PILOT_SWEEPS, _PILOT_ENTRIES // point.size), 0.0 * point, []
+    while len(n_rows) <= max(most, 1) and sum(n_rows) < most_rows:
         point, state, uses = sweep.step(point, state, rng, tuning=True)
         n_rows.append(sum(use.n_rows for use in uses.values()))
-    later = n_rows[(len(n_rows) + 1) // 2 :]
-    return Pilot(float(np.median(later)), float(np.mean(later)), state.centers)
+        accepted.append([uses[name].accepted for name in sweep.blocks_of_levels])
+        if len(n_rows) > _BEFORE_A_MEAN:
+            sums += point
+    half, n_summed = (len(n_rows) + 1) // 2, len(n_rows) - _BEFORE_A_MEAN
+    later = float(np.median(n_rows[half:])), float(np.mean(n_rows[half:]))
+    share = float(np.mean(accepted[half - 1 :]))
+    return Pilot(*later, state.centers, sums / max(n_summed, 1), share, n_summed >= _FOR_A_MEAN)

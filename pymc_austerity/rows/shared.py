@@ -280,6 +280,10 @@ class SharedRows(RowFiles):
         with errors_in_words(str(self.folder.parent), self.n_rows * first.nbytes):
             self._write((first,), ((function(block),) for block in blocks_of(self)))
 
+    def truncate(self, n_arrays: int) -> None:
+        """Forget all arrays but the first ones."""
+        del self._arrays[n_arrays:]
+
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.npy"
 

@@ -275,6 +275,13 @@ class StoredRows(RowFiles):
         self._records.append(record)
         self._open()
 
+    def truncate(self, n_arrays: int) -> None:
+        """Forget all arrays but the first ones."""
+        del self._fields[n_arrays:]
+        n_files = 1 + max(field.file for field in self._fields)
+        _close(self._opened[n_files:])
+        del self._opened[n_files:], self._records[n_files:]
+
     def split(self, n_arrays: int) -> "StoredRows":
         """Keep the first `n_arrays` arrays; the others are read as a store of their own."""
         self._fields, others = self._fields[:n_arrays], self._fields[n_arrays:]

@@ -14,6 +14,7 @@ from pymc_austerity._pymc import (
     BernoulliRV,
     CategoricalRV,
     CircularTransform,
+    LogTransform,
     ancestors,
     discrete_types,
     make_shared_replacements,
@@ -102,14 +103,17 @@ class Problem:
     @cached_property
     def angles(self) -> NDArray[np.intp]:
         """Entries that are the same after a full turn."""
-        transforms = self.model.rvs_to_transforms
-        return self.entries_of(
-            [
-                variable
-                for variable in self.variables
-                if isinstance(transforms[self.model.values_to_rvs[variable]], CircularTransform)
-            ]
-        )
+        return self._transformed_by(CircularTransform)
+
+    @cached_property
+    def logarithms(self) -> NDArray[np.intp]:
+        """Entries that are logarithms of the user's variables."""
+        return self._transformed_by(LogTransform)
+
+    def _transformed_by(self, kind: type) -> NDArray[np.intp]:
+        transforms, known = self.model.rvs_to_transforms, self.model.values_to_rvs
+        own = [v for v in self.variables if v in known and isinstance(transforms[known[v]], kind)]
+        return self.entries_of(own)
 
     @cached_property
     def moving_support(self) -> list[str]:

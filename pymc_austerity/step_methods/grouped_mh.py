@@ -50,8 +50,9 @@ class GroupedMH(Configured, ABC):
       proposal from its normal approximation, the exact prior, and its own exact decision;
     - the entries on which all rows depend move given the levels, then jointly with the levels of
       all factors, in the directions in which these depend on each other most;
-    - sums that the rows determine, such as that of an intercept and the levels of a factor, are
-      kept by exchange moves: one part rises, the other falls, and only the priors matter.
+    - exchange moves keep what the rows determine, such as the sum of an intercept and the levels of
+      a factor, or the product of two levels: one part rises, the other falls, and only the priors
+      matter.
 
     Decisions are exact unless `epsilon` permits sequential tests. Where rows have bounds, decisions
     read a few rows of each level, drawn at rates that bound what the rows can change. Without
@@ -231,8 +232,10 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
                 run = earlier.seen_in(self.target.coordinates)
                 with rows_named(self.target.numbers):
                     self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
-            with rows_named(self.target.numbers):
-                pilot = pilot_sweeps(self.target.sweep)
+            pilot = self.target.pilot
+            if self.target.sequential.epsilon:
+                with rows_named(self.target.numbers):
+                    pilot = pilot_sweeps(self.target.sweep)
             sweep = replace(self.target.sweep, centers=pilot.centers)
             self.target = replace(self.target, sweep=sweep)
             self._cost = cost_in_words(self.target, pilot, self.n_rows)

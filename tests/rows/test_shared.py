@@ -41,7 +41,9 @@ def test_rows_are_stored_in_the_given_order(arrays, order):
 
 def test_what_is_made_of_the_rows_can_be_stored_with_them(arrays, order, temporary_folder):
     rows = SharedRows(arrays, order)
-    rows.extend(lambda block: np.outer(block[1], [1.0, 2.0]))
+    for vector in ([3.0], [1.0, 2.0]):  # the second array takes the place of the first one
+        rows.truncate(3)
+        rows.extend(lambda block: np.outer(block[1], vector))  # noqa: B023
     expected = [*(array[order] for array in arrays), np.outer(arrays[1][order], [1.0, 2.0])]
     assert rows.n_arrays == 4 and rows.n_bytes == sum(array.nbytes for array in expected)
     for known in (rows, pickle.loads(pickle.dumps(rows))):

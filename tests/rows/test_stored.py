@@ -228,7 +228,9 @@ def test_rows_are_read_in_any_order_and_again(rows, rng):
 
 def test_arrays_can_be_added_and_parted(rows):
     number, is_seventh, pair = rows.window(0, 900)
-    rows.extend(lambda block: block[2] + 0.5)
+    for shift in (0.7, 0.5):  # the second array takes the place of the first one
+        rows.truncate(3)
+        rows.extend(lambda block: block[2] + shift)  # noqa: B023
     others = rows.split(1)
     assert (rows.n_arrays, others.n_arrays) == (1, 3)
     expected = [(rows, [number]), (others, [is_seventh, pair, pair + 0.5])]

@@ -1,13 +1,16 @@
-"""Moves that change no predictor: where they are found, and that priors alone decide about them."""
+"""Moves that change no row: where they are found, and that priors alone decide about them."""
 
 import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from numpy.testing import assert_allclose
 from pymc.distributions.transforms import ordered
 
 from pymc_austerity import GroupedMH
-from tests.running import built, sample
+from pymc_austerity.levels import Exchange
+from pymc_austerity.setup.levels import build
+from tests.running import built
 
 N_GROUPS, N = 40, 4_000
 RNG = np.random.default_rng(1)
@@ -52,7 +55,8 @@ def test_directions_are_those_that_no_row_notices(settings, n_directions):
         assert sweep.exchange is None
         assert "exchange" not in sweep.blocks
         return
-    its, directions = sweep.posterior, sweep.exchange.directions
+    its, directions = sweep.posterior, sweep.exchange.fields.constant
+    assert not sweep.exchange.fields.weights.size
     assert len(directions) == n_directions
     assert sweep.blocks[-1] == "exchange"
     theta = its.anchor + 0.1 * RNG.normal(size=its.anchor.size)
@@ -70,7 +74,7 @@ def test_directions_are_those_that_no_row_notices(settings, n_directions):
 def test_priors_alone_decide():
     """Along its direction the posterior is normal, with the mean and the variance of priors."""
     sweep = built(model(), GroupedMH).target.sweep
-    its, (direction,) = sweep.posterior, sweep.exchange.directions
+    its, (direction,) = sweep.posterior, sweep.exchange.fields.constant
     theta, search = its.anchor, sweep.init().exchange
     ahead = np.array([its.row_free_part(theta + t * direction, theta) for t in (-1.0, 1.0)])
     precision, slope = -ahead.sum(), 0.5 * (ahead[1] - ahead[0])
@@ -87,8 +91,66 @@ def test_priors_alone_decide():
     assert abs(theta - its.anchor - places[-1] * direction).max() < 1e-9
 
 
-@pytest.mark.exhaustive
-def test_an_intercept_beside_levels_mixes():
-    its = model()
-    idata = sample(built(its, GroupedMH), its, draws=500, tune=300, chains=2)
-    assert float(az.ess(idata, var_names=["c"])["c"]) > 250.0
+PERSON, ITEM = np.repeat(np.arange(60), 12), np.tile(np.arange(12), 60)
+
+
+def items(*, minus=False):
+    """Item response with discriminations."""
+    with pm.Model() as model:
+        ability, place = pm.Normal("z", shape=60)[PERSON], pm.Normal("e", 0.0, 1.5, shape=12)[ITEM]
+        slope = pm.LogNormal("a", 0.0, 0.5, shape=12)[ITEM]
+        total = slope * (ability - place) if minus else slope * ability + place
+        pm.Bernoulli("y", logit_p=total, observed=np.random.default_rng(4).random(720) < 0.6)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "n_constant", "n_others"), [(items(), 0, 2), (items(minus=True), 1, 1)]
+)
+def test_products_of_levels_flow_where_no_row_notices(model, n_constant, n_others):
+    sweep = built(model, GroupedMH).target.sweep
+    its, fields = sweep.posterior, sweep.exchange.fields
+    flows = abs(fields.weights).max(axis=1) > 0.0
+    assert [*flows] == [False] * n_constant + [True] * n_others
+    theta, amounts = its.anchor + 0.1 * RNG.normal(size=its.anchor.size), RNG.normal(size=2)
+    there, volume = fields.flow(amounts, theta)
+    assert abs(there - theta).max() > 0.01
+    moved = its.residuals(there, theta, np.arange(720)) + 0.0
+    assert abs(moved.sum() + its.expansion.difference(there, theta)) < 1e-8
+    back, reversed_volume = fields.flow(-amounts, there)
+    assert_allclose(back, theta, atol=1e-10)
+    assert reversed_volume == pytest.approx(-volume, abs=1e-10)
+    ends = 1e-5 * np.eye(theta.size)
+    jacobian = [(fields.flow(amounts, theta + e)[0] - there) / 1e-5 for e in ends]
+    assert np.linalg.slogdet(jacobian)[1] == pytest.approx(volume, abs=1e-3)
+
+
+def test_priors_and_the_volume_decide_along_a_flow():
+    """Along the orbit of a point, the chain has the density that quadrature gives."""
+    sweep = built(items(), GroupedMH).target.sweep
+    its, fields = sweep.posterior, sweep.exchange.fields
+    only = fields.combined(np.eye(fields.n_directions)[-1:])
+    grid = np.linspace(-8.0, 8.0, 1_601)
+    orbit = [only.flow(np.array([t]), its.anchor) for t in grid]
+    density = np.exp([its.row_free_part(there, its.anchor) + v for there, v in orbit])
+    density /= density.sum()
+    places = np.array([there for there, _ in orbit])
+    entry = int(np.argmax(places.std(axis=0)))
+    mean = density @ places[:, entry]
+    sd = np.sqrt(density @ (places[:, entry] - mean) ** 2)
+    theta, search, rng, found = its.anchor, sweep.init().exchange, np.random.default_rng(5), []
+    for draw in range(4_000):
+        moved, search = Exchange(only).move(its, theta, search, rng, tuning=draw < 300)
+        theta = moved.point
+        found.append(theta[entry])
+    n_effective = az.ess(np.array(found[300:]))
+    assert abs(np.mean(found[300:]) - mean) < 5.0 * sd / np.sqrt(n_effective)
+    assert np.std(found[300:]) == pytest.approx(sd, rel=5.0 / np.sqrt(2.0 * n_effective))
+
+
+def test_rows_are_expanded_about_a_mean_where_few_draws_of_levels_are_accepted(monkeypatch):
+    about = {}
+    for least in (0.0, 1.1):
+        monkeypatch.setattr(build, "_WELL_ACCEPTED", least)
+        about[least] = built(items(), GroupedMH).target.pilot
+    assert about[1.1].accepted > about[0.0].accepted + 0.05

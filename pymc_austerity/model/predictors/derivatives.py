@@ -77,6 +77,16 @@ class PredictorDerivatives:
         return np.asarray(log_densities.sum()), _summed(on_rows, slopes, self.size)
 
     @_quiet
+    def along(
+        self, point: NDArray, directions: NDArray[np.float64], *block: NDArray
+    ) -> NDArray[np.float64]:
+        """Derivatives of the rows along directions of shape (d, n), shape (m, n)."""
+        on_rows, etas = self._at(point, block)
+        _, *slopes = self.first(*etas, *block)
+        moves = [design.product(directions) for design in on_rows]
+        return np.asarray(sum(s[:, None] * move for s, move in zip(slopes, moves, strict=True)))
+
+    @_quiet
     def hessian(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         """Sum of the Hessians, shape (d, d)."""
         designs, etas = self._at(point, block)

@@ -30,6 +30,8 @@ _LEAST_BEND, _MOST_REVERSED = 1e-6, 1_000
 """Least curvature then, as a share of the largest one; and entries beside the levels up to which
 their precision is made positive definite."""
 _STEPS_OF_A_ROUND = 20
+_DENSE = 0.05
+"""Share of entries other than zero from which on products of dense matrices take less time."""
 
 
 class NoGroupsError(ValueError):
@@ -113,6 +115,12 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     raise NoGroupsError("the search for a mode given the priors did not converge")
 
 
+def anchor_at(parts: GroupedModel, point: NDArray[np.float64]) -> LevelAnchor:
+    """Derivatives about a given point."""
+    hessians = parts.row_hessian(point), parts.row_free_hessian(point)
+    return LevelAnchor(point, parts.row_sums(point).gradient, *hessians)
+
+
 def _at(
     parts: GroupedModel, point: NDArray[np.float64], rows: RowSums
 ) -> tuple[float, NDArray[np.float64], RowSums]:
@@ -144,12 +152,10 @@ def solved(
     n, own = first[0] * first[1], np.arange(first[0] * first[1]).reshape(first)
     try:
         inverses = np.linalg.inv(level_blocks(precision, own))
-        levels = block_diagonal(inverses)
-        between = precision[:n, n:]
-        by_levels = sparse.csr_array(levels @ between)
-        rest = np.empty(0)
+        levels, rest = block_diagonal(inverses), np.empty(0)
+        by_levels, through = _eliminated(inverses, precision[:n, n:])
         if right.size > n:
-            left = sparse.csc_array(precision[n:, n:] - between.T @ by_levels)
+            left = sparse.csc_array(precision[n:, n:] - through)
             factor = splu(left, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
             rest = factor.solve(right[n:] - by_levels.T @ right[:n])
     except (RuntimeError, np.linalg.LinAlgError) as error:
@@ -158,6 +164,21 @@ def solved(
     if not np.isfinite(solution).all():
         raise NoGroupsError("the Hessian of the log-density is singular")
     return solution
+
+
+def _eliminated(
+    inverses: NDArray[np.floating], between: sparse.csr_array
+) -> tuple[sparse.csr_array | NDArray[np.float64], sparse.csr_array]:
+    """Inverses of levels times a matrix of shape (n, r), and its transpose times that.
+
+    Most of the matrix may be other than zero, as where each level is read with each of another.
+    """
+    if between.nnz > _DENSE * between.shape[0] * between.shape[1]:
+        whole = between.toarray()
+        by_levels = np.matmul(inverses, whole.reshape(*inverses.shape[:2], -1)).reshape(whole.shape)
+        return by_levels, sparse.csr_array(whole.T @ by_levels)
+    sparsely = sparse.csr_array(block_diagonal(inverses) @ between)
+    return sparsely, sparse.csr_array(between.T @ sparsely)
 
 
 def _bent_down(precision: sparse.csr_array, first: tuple[int, int]) -> sparse.csr_array:
@@ -172,8 +193,7 @@ def _bent_down(precision: sparse.csr_array, first: tuple[int, int]) -> sparse.cs
     levels = block_diagonal(reversed_)
     rest = precision[n:, n:]
     if 0 < rest.shape[0] <= _MOST_REVERSED:
-        between = precision[:n, n:]
-        through = (between.T @ block_diagonal(np.linalg.inv(reversed_)) @ between).toarray()
+        through = _eliminated(np.linalg.inv(reversed_), precision[:n, n:])[1].toarray()
         given = rest.toarray() - through
         rest = sparse.csr_array(_reversed(given) + through)
     return sparse.csr_array(

@@ -2,26 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, eigh, pinv, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from pymc_austerity.levels import (
     CommonNormal,
-    Exchange,
     GroupedPosterior,
     JointBlock,
     KeptAtAnchor,
-    LevelsOfFactor,
-    NestedLevels,
     PartlyNonCentered,
     PriorOnlyEntries,
     Products,
-    Unread,
     move_levels,
 )
 from pymc_austerity.model import PartialDerivatives
@@ -35,13 +30,6 @@ from pymc_austerity.setup.levels.anchor import (
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.row_free import row_free_gradient
-
-_MOST_COLUMNS = 300
-_NOTHING, _SAME = 1e-10, 1e-9
-"""Share of the curvature, and difference of log-likelihoods in nats, that may be rounding."""
-
-_NEARBY = 0.1
-"""Distance from the anchor, in each entry, at which directions are verified."""
 
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
@@ -110,103 +98,6 @@ def _root_near(
     values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
     raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))
     return np.linalg.cholesky((vectors / raised) @ vectors.T)
-
-
-def unread_directions(parts: GroupedModel, anchor: LevelAnchor) -> Unread | None:
-    """Find directions in common entries and in means of levels; None if there are none.
-
-    The curvature of the rows is zero along them. That no row changes is verified.
-    """
-    columns = _columns(parts)
-    if columns.shape[1] > _MOST_COLUMNS:
-        return None
-    curved = -(columns.T @ anchor.hessian @ columns).toarray()
-    lengths = np.sqrt(np.maximum(curved.diagonal(), 0.0))
-    lengths[lengths == 0.0] = 1.0
-    values, vectors = eigh(curved / np.outer(lengths, lengths))
-    null = vectors[:, np.abs(values) <= _NOTHING * max(values[-1], 0.0)] / lengths[:, None]
-    if not null.size:
-        return None
-    directions = (columns @ (null / np.abs(null).max(axis=0))).T
-    if not _change_nothing(parts, anchor.point, directions):
-        return None
-    weights = np.sqrt(np.maximum(-anchor.hessian.diagonal(), 0.0))
-    amounts = np.empty((len(parts.factors), *directions.shape))
-    for number, factor in enumerate(parts.factors):
-        of_others = weights.copy()
-        of_others[factor.entries] = 0.0
-        amounts[number] = pinv((of_others * directions).T) * of_others
-    return Unread(directions, amounts)
-
-
-def exchange_of(unread: Unread, anchor: LevelAnchor) -> Exchange | None:
-    """Moves along these directions; None where the prior does not limit them."""
-    directions = unread.directions
-    precision = -(directions @ (anchor.row_free_hessian @ directions.T))
-    try:
-        root = cholesky(precision, lower=True)
-    except LinAlgError:
-        return None
-    return Exchange(solve_triangular(root, directions, lower=True))
-
-
-def nested_levels(
-    parts: GroupedModel, anchor: LevelAnchor, factors: Sequence[LevelsOfFactor]
-) -> tuple[NestedLevels, ...]:
-    """Factors with levels that are each within one level of another, and read in the same way."""
-    found = []
-    for outer, inner in permutations(range(len(factors)), 2):
-        above, below = factors[outer], factors[inner]
-        if not (above.prior.is_quadratic and below.prior.is_quadratic):
-            continue
-        for i, j in np.ndindex(above.entries.shape[1], below.entries.shape[1]):
-            own, others = above.entries[:, i], below.entries[:, j]
-            within = _level_of_each(anchor, own, others)
-            if within is None:
-                continue
-            places = np.concatenate([own, others])
-            rows = np.concatenate([np.arange(own.size), within])
-            signs = np.repeat([1.0, -1.0], [own.size, others.size])
-            shape = own.size, anchor.point.size
-            directions = sparse.csr_array((signs, (rows, places)), shape=shape)
-            if _change_nothing(parts, anchor.point, directions):
-                found.append(NestedLevels(outer, inner, (i, j), within))
-    return tuple(found)
-
-
-def _level_of_each(
-    anchor: LevelAnchor, own: NDArray[np.int64], others: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
-    """The one of the own entries with which rows read each of the others; None if not just one."""
-    if abs(anchor.row_free_hessian[others][:, own]).sum() > 0.0:  # they are the means of others
-        return None
-    together = sparse.csr_array(anchor.hessian[others][:, own])
-    together.eliminate_zeros()
-    return together.indices.astype(np.int64) if (np.diff(together.indptr) == 1).all() else None
-
-
-def _columns(parts: GroupedModel) -> sparse.csc_array:
-    """Each common entry, and each column of the levels of each factor as a whole."""
-    every = [parts.blocks.common[j : j + 1] for j in range(parts.blocks.common.size)]
-    every += [column for factor in parts.factors for column in factor.entries.T]
-    entries, starts = np.concatenate(every), np.cumsum([0, *map(len, every)])
-    shape = parts.problem.start.size, len(every)
-    return sparse.csc_array((np.ones(entries.size), entries, starts), shape=shape)
-
-
-def _change_nothing(
-    parts: GroupedModel,
-    anchor: NDArray[np.float64],
-    directions: NDArray[np.float64] | sparse.csr_array,
-) -> bool:
-    """Whether each row has the same log-likelihood after a step along the directions."""
-    rng, values = np.random.default_rng(9), parts.derivatives.values
-    here = anchor + _NEARBY * rng.standard_normal(anchor.size)
-    there = here + rng.uniform(0.5, 1.0, size=directions.shape[0]) @ directions
-    return all(
-        np.allclose(values(there, *block), values(here, *block), rtol=_SAME, atol=_SAME)
-        for block in parts.blocks_of_rows()
-    )
 
 
 class Remainder(NamedTuple):

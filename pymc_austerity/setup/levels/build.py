@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.exact import StoredResiduals
+from pymc_austerity.deciding.exact import StoredResiduals, rows_named
 from pymc_austerity.levels import (
+    FreeMean,
     GroupedPosterior,
+    Pilot,
     ResidualsOfRows,
     SparseExpansion,
     Sweep,
+    pilot_sweeps,
     shares_of_sweeps,
 )
 from pymc_austerity.model import (
@@ -29,14 +32,16 @@ from pymc_austerity.model import (
 from pymc_austerity.rows import Store
 from pymc_austerity.setup.compiled_target import KernelOnRows
 from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
-from pymc_austerity.setup.levels.anchor import NoGroupsError, find_level_anchor
+from pymc_austerity.setup.levels.anchor import (
+    LevelAnchor,
+    NoGroupsError,
+    anchor_at,
+    find_level_anchor,
+)
 from pymc_austerity.setup.levels.blocks import (
     common_normal,
-    exchange_of,
-    nested_levels,
     prior_only_entries,
     remainder_of_expansion,
-    unread_directions,
 )
 from pymc_austerity.setup.levels.directions import joint_block
 from pymc_austerity.setup.levels.factors import (
@@ -46,15 +51,27 @@ from pymc_austerity.setup.levels.factors import (
     rounding_of,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, stored_by_level
+from pymc_austerity.setup.levels.invariances import (
+    exchange_of,
+    nested_levels,
+    unread_directions,
+)
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free import conditionally_normal, row_free_difference_by_levels
-from pymc_austerity.setup.row_functions import expanded_rows
+from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say, collection_paused, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
 
 _FEWEST_LEVELS = 3
 """Fewest levels of the largest factor."""
+
+_WELL_ACCEPTED = 0.7
+"""Share of the draws of levels that are accepted below which another expansion is worth its time:
+modes of products of levels are far from where these are."""
+
+_PASSES = 200
+"""Times that all rows may be read to find out where."""
 
 _MANY_LEVELS, _MANY_ENTRIES = 30, 200
 """Levels, and entries of all levels: with fewer, moves of everything at once are likely to take
@@ -90,6 +107,8 @@ class GroupedTarget:
         Why all rows of a level are read at every decision; empty if few are.
     compiled_as : str
         How rows are evaluated, as the end of a sentence.
+    pilot : Pilot
+        What a few sweeps without tests showed.
     """
 
     sweep: Sweep
@@ -98,6 +117,7 @@ class GroupedTarget:
     coordinates: Coordinates
     reads_all: str
     compiled_as: str
+    pilot: Pilot
 
     @property
     def sequential(self) -> SequentialSettings:
@@ -151,10 +171,46 @@ def build_grouped(
     parts, levels, numbers = _parts(problem, blocks, expanded.derivatives)
     say("finding the mode of the levels")
     anchor = find_level_anchor(parts, problem.start)
+    say("bounding the rows")
+    found = _moves(parts, anchor, expanded, levels, means)
+    say("trying sweeps")
+    with rows_named(numbers):
+        pilot = pilot_sweeps(found.sweep)
+        if pilot.accepted < _WELL_ACCEPTED and not pilot.is_long:
+            pilot = pilot_sweeps(found.sweep, _PASSES * parts.rows.n_rows)
+    if pilot.accepted < _WELL_ACCEPTED and pilot.is_long:
+        say("expanding the rows about their mean")
+        try:
+            found = _moves(parts, anchor_at(parts, pilot.mean), expanded, levels, means)
+        except NoGroupsError:  # the density is not concave there
+            found = _moves(parts, anchor, expanded, levels, means)
+        with rows_named(numbers):
+            pilot = pilot_sweeps(found.sweep)
+    return GroupedTarget(
+        found.sweep, parts.rows, numbers, coordinates, found.reads_all, found.compiled_as, pilot
+    )
+
+
+class _Moves(NamedTuple):
+    """See `GroupedTarget`."""
+
+    sweep: Sweep
+    reads_all: str
+    compiled_as: str
+
+
+def _moves(
+    parts: GroupedModel,
+    anchor: LevelAnchor,
+    expanded: ExpandedRows,
+    levels: list[NDArray[np.int32]],
+    means: tuple[FreeMean, ...],
+) -> _Moves:
+    """Everything that depends on where the rows are expanded."""
+    problem = parts.problem
+    parts.rows.truncate(len(problem.likelihood.leaves))  # what is stored of another anchor
     common = common_normal(parts, anchor)
     unread = unread_directions(parts, anchor)
-    exchange = exchange_of(unread, anchor) if unread is not None and not means else None
-    say("bounding the rows")
     factors, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
     if (stored := residuals.stored) is not None:
@@ -182,9 +238,10 @@ def build_grouped(
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
     shares = shares_of_sweeps(posterior, joint)
+    exchange = exchange_of(parts, anchor, posterior)
     nested = nested_levels(parts, anchor, factors) if not means else ()
     sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange, nested)
-    return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
+    return _Moves(sweep, reads_all, residuals.compiled_as)
 
 
 def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
