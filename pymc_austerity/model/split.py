@@ -1,6 +1,8 @@
 """A model's log-density, split into a row-free part and a sum over rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pymc as pm
@@ -33,6 +35,7 @@ from pymc_austerity.model.cut import (
     refuse_work_on_all_rows,
 )
 from pymc_austerity.model.cut.known import behind, is_cast, is_view
+from pymc_austerity.model.entries import in_entries
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data, spelled_out
 from pymc_austerity.model.row_likelihood import (
@@ -99,6 +102,9 @@ def split_log_density(
     Rows are pushed from the log-likelihood down to the data, one operation at a time, each by an
     identity ``f(x)[i] == f'(x[i])``. Parameter-free parts of the graph are evaluated once.
 
+    By default, the entries of a matrix are rows where each reads one parameter of its row and one
+    of its column.
+
     Examples
     --------
     >>> import numpy as np
@@ -129,13 +135,18 @@ def split_log_density(
     chosen = chosen_terms(
         terms, likelihood if likelihood or not given else reading(terms, known), axis
     )
+    rest = [term for term in terms if term not in chosen]
     plain = spelled_out([term.plain for term in chosen], known)
+    if not (given or likelihood or axis) and len({term.shape for term in chosen}) == 1:
+        columns = [in_entries(graph, known) for graph in plain]
+        if None not in columns:
+            plain = columns
+            chosen = [replace(t, graph=t.graph.ravel(), shape=(prod(t.shape),)) for t in chosen]
     known.learn_values(plain)
     n_rows = chosen[0].shape[axis]
     cut = Cut(known, n_rows)
     pairs = zip(chosen, plain, strict=True)
     rows = with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
-    rest = [term for term in terms if term not in chosen]
     refuse_examples_in(rest, known)
     full = _sum([sum_over_others(term.graph, axis) for term in chosen])
     parts = spelled_out(_with_constant_lengths([term.graph for term in rest], whole), known)

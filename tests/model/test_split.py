@@ -5,11 +5,12 @@ import pymc as pm
 import pytest
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
-from pymc_austerity.model import split_log_density
+from pymc_austerity.model import find_predictors, split_log_density
 from pymc_austerity.step_methods.summary import explain, row_length_deterministics
+from tests.model.splitting import at_start
 from tests.zoo.all_shapes import SHAPES
 
-N_ROWS, TWO = 53, "two_likelihoods"
+N_ROWS, TWO, SMALLER, RIDGE = 53, "two_likelihoods", "a_smaller_likelihood", "prior_as_a_potential"
 
 
 def model_of(name: str) -> pm.Model:
@@ -21,7 +22,7 @@ class TestChoice:
         ("name", "likelihood", "subsampled", "in_full"),
         [
             ("two_likelihoods", None, ("y1", "y2"), {"b"}),  # those with the most rows
-            ("a_smaller_likelihood", None, ("y1",), {"b", "s", "y2"}),
+            (SMALLER, None, ("y1",), {"b", "s", "y2"}),
             ("two_likelihoods", ["y2"], ("y2",), {"b", "y1"}),
             ("missing_observations", ["y"], ("y_observed",), {"b", "s", "y_unobserved"}),
         ],
@@ -34,6 +35,13 @@ class TestChoice:
     def test_the_axis_of_the_rows(self):
         split = split_log_density(model_of("rows_on_the_second_axis"), axis=1)
         assert split.n_rows == N_ROWS
+
+    def test_entries_of_a_matrix_where_they_read_crossed_parameters(self):
+        with pm.Model() as model:
+            a, b = pm.Normal("a", shape=6), pm.LogNormal("b", shape=9)
+            pm.Bernoulli("y", logit_p=a[:, None] * b, observed=np.eye(6, 9, dtype=int))
+        predictors = find_predictors(at_start(model)).predictors
+        assert {p.name for p in predictors} == {"a[data]", "b_log__[data]"}
 
     def test_variables_by_row_are_the_users_own(self):
         model = model_of("random_effects_by_row")
@@ -80,19 +88,9 @@ class TestBadInput:
             (TWO, {"axis": 0.5}, SettingTypeError, "from the front"),
             (TWO, {"axis": True}, SettingTypeError, "from the front"),
             (TWO, {"axis": 1}, NotRowwiseError, "'y1'.*axis="),
-            (
-                "a_smaller_likelihood",
-                {"likelihood": ["y1", "y2"]},
-                SettingError,
-                "'y1' has 53, 'y2' has 11",
-            ),
+            (SMALLER, {"likelihood": ["y1", "y2"]}, SettingError, "'y1' has 53, 'y2' has 11"),
             ("likelihood_as_a_potential", {}, DataError, r"likelihood=\['lik'\]"),
-            (
-                "prior_as_a_potential",
-                {"likelihood": ["ridge"]},
-                NotRowwiseError,
-                r"potential 'ridge'.*leave out a sum",
-            ),
+            (RIDGE, {"likelihood": ["ridge"]}, NotRowwiseError, "potential 'ridge'.*leave out"),
         ],
     )
     def test_is_refused_with_a_remedy(self, name, settings, error, words):

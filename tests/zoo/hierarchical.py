@@ -63,7 +63,7 @@ def zero_sum_effects(d: Data) -> None:
     pm.Normal("y", pm.ZeroSumNormal("a", shape=N_GROUPS)[d.group], 1.0, observed=d.eta)
 
 
-@works(predictors=5)
+@works(predictors=1)
 def binomial_by_group_and_time(d: Data) -> None:
     """Group effects over rows by times."""
     a, t = pm.Normal("a", shape=N_GROUPS), pm.Normal("t", shape=N_TIMES)

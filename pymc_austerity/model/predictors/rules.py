@@ -75,10 +75,7 @@ def _broadcast(node: Any, operand: Variable, walk: Walk) -> Linear:
     output = node.outputs[0]
     axis, shape = walk.facts.axis(output), walk.facts.shape(output)
     if axis is None:
-        found = walk.linear.get(operand)
-        if not isinstance(found, Affine):
-            raise BeyondError
-        return found.broadcast(shape)
+        return affine.as_affine(_small(operand, walk), walk.size).broadcast(shape)
     columns = walk.columns(operand, axis)
     ndim = output.type.ndim
     columns = columns.reshape((1,) * (ndim - columns.ndim) + columns.shape)

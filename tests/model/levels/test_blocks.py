@@ -7,7 +7,7 @@ import pytest
 from pymc_austerity import AusterityMH
 from pymc_austerity.model import compile_row_free_derivatives, find_blocks
 from tests.model.predictors.brute_force import Structured, of_shape
-from tests.zoo.registry import N_CATEGORIES, N_GROUPS
+from tests.zoo.registry import N_CATEGORIES, N_GROUPS, N_TIMES
 
 N_ROWS = 53
 
@@ -16,7 +16,7 @@ FACTORS = {
     "two_indices": {"table": (N_GROUPS * N_CATEGORIES, 1)},
     "slopes_by_group": {"B": (N_GROUPS, 3)},
     "correlated_effects": {"z": (N_GROUPS, 2)},
-    "binomial_by_group_and_time": {"a": (N_GROUPS, 1)},
+    "binomial_by_group_and_time": {"a": (N_GROUPS, 1), "t": (N_TIMES, 1)},
     "item_response": {"[slope_log__, difficulty]": (N_CATEGORIES, 2), "ability": (N_GROUPS, 1)},
     "random_effects_by_row": {"effect": (N_ROWS, 1)},
     "latent_random_walk": {},

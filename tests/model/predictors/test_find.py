@@ -168,6 +168,7 @@ def test_constants_in_the_shape_of_parameters_are_no_predictors(rng):
     def write():
         a = pm.Normal("a", shape=4)
         eta = a[group] + pm.math.log(2.0) * pt.ones_like(a)[group]
+        eta += np.ones((20, 4)) @ (a * np.zeros(4))
         pm.Poisson("y", pm.math.exp(eta), observed=rng.poisson(1.0, size=20))
 
     assert len(structured(write, rng).structure.predictors) == 1
