@@ -1,6 +1,7 @@
 """What ``AusterityMH()`` is: decisions on few rows, groups, or NUTS on all rows."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -36,7 +37,7 @@ from pymc_austerity.step_methods.expected_time import (
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
-from pymc_austerity.step_methods.probe import Probe, probe
+from pymc_austerity.step_methods.probe import FEWEST_STEPS, Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, share_of_rest, within
@@ -252,6 +253,8 @@ def _probed(step: Any, point: dict[str, Any], cost: CostOfNUTS) -> Probe:
     longest = _PROBE_SHARE_OF_NUTS * cost.of_run
     few, many = _PROBE_STEPS
     found = probe(step, point, usual, few)
+    if longest > usual and math.isnan(found.share_effective):
+        return probe(step, point, longest, FEWEST_STEPS)
     is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, cost)
     if found.n_steps == few and not is_clear:
         found = probe(step, point, usual, many)

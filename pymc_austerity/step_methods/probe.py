@@ -13,7 +13,7 @@ from pymc_austerity.step_methods.interrupts import restore_interrupts
 _N_CHAINS = 4
 _FIRST_STEPS = 3
 """Steps that compile what is left to compile, before time counts."""
-_FEWEST_STEPS = 40
+FEWEST_STEPS = 40
 """With fewer steps of a chain, nothing is known but the time of a step."""
 _PATIENCE = 10
 """Times the given time in which a chain must have made these."""
@@ -80,7 +80,7 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
     n_made = min(map(len, chains))
     cost = float(np.mean([share for chain in chains for _, share in chain])), n_made
     n_kept = n_made // 2
-    if n_kept < _FEWEST_STEPS // 2:
+    if n_kept < FEWEST_STEPS // 2:
         return Probe("", per_step, np.nan, *cost)
     kept = np.stack([[place for place, _ in chain[-n_kept:]] for chain in chains])
     n_points = min(len(np.unique(chain, axis=0)) for chain in kept)
@@ -121,5 +121,5 @@ def _chain(
         place = np.concatenate([_seen(current[name]) for name in names])
         yield place, sum(stats["data_fraction"] for stats in statistics)
         spent = time.process_time() - started
-        if spent > (seconds if n_made >= _FEWEST_STEPS else _PATIENCE * seconds):
+        if spent > (seconds if n_made >= FEWEST_STEPS else _PATIENCE * seconds):
             return
