@@ -110,16 +110,13 @@ def items(*, minus=False):
 def test_products_of_levels_flow_where_no_row_notices(model, n_constant, n_others):
     sweep = built(model, GroupedMH).target.sweep
     its, fields = sweep.posterior, sweep.exchange.fields
-    flows = abs(fields.weights).max(axis=1) > 0.0
-    assert [*flows] == [False] * n_constant + [True] * n_others
+    assert [*fields.weights.any(axis=1)] == [False] * n_constant + [True] * n_others
     theta, amounts = its.anchor + 0.1 * RNG.normal(size=its.anchor.size), RNG.normal(size=2)
     there, volume = fields.flow(amounts, theta)
-    assert abs(there - theta).max() > 0.01
-    moved = its.residuals(there, theta, np.arange(720)) + 0.0
-    assert abs(moved.sum() + its.expansion.difference(there, theta)) < 1e-8
-    back, reversed_volume = fields.flow(-amounts, there)
-    assert_allclose(back, theta, atol=1e-10)
-    assert reversed_volume == pytest.approx(-volume, abs=1e-10)
+    moved = its.residuals(there, theta, np.arange(720)).sum()
+    assert abs(moved + its.expansion.difference(there, theta)) < 1e-8
+    back = np.append(*fields.flow(-amounts, there))
+    assert_allclose(back, np.append(theta, -volume), atol=1e-10)
     ends = 1e-5 * np.eye(theta.size)
     jacobian = [(fields.flow(amounts, theta + e)[0] - there) / 1e-5 for e in ends]
     assert np.linalg.slogdet(jacobian)[1] == pytest.approx(volume, abs=1e-3)
@@ -133,8 +130,7 @@ def test_priors_and_the_volume_decide_along_a_flow():
     grid = np.linspace(-8.0, 8.0, 1_601)
     orbit = [only.flow(np.array([t]), its.anchor) for t in grid]
     density = np.exp([its.row_free_part(there, its.anchor) + v for there, v in orbit])
-    density /= density.sum()
-    places = np.array([there for there, _ in orbit])
+    density, places = density / density.sum(), np.array([there for there, _ in orbit])
     entry = int(np.argmax(places.std(axis=0)))
     mean = density @ places[:, entry]
     sd = np.sqrt(density @ (places[:, entry] - mean) ** 2)
@@ -149,8 +145,8 @@ def test_priors_and_the_volume_decide_along_a_flow():
 
 
 def test_rows_are_expanded_about_a_mean_where_few_draws_of_levels_are_accepted(monkeypatch):
-    about = {}
+    accepted = []
     for least in (0.0, 1.1):
         monkeypatch.setattr(build, "_WELL_ACCEPTED", least)
-        about[least] = built(items(), GroupedMH).target.pilot
-    assert about[1.1].accepted > about[0.0].accepted + 0.05
+        accepted.append(built(items(), GroupedMH).target.pilot.accepted)
+    assert np.diff(accepted) > 0.05
