@@ -16,8 +16,16 @@ from pymc_austerity.proposals.adaptation import ScaleSearch
 _STEPS, _SHARE_ACCEPTED, _MOST_TERMS = 5, 0.4, 200_000
 """Steps of a move, the share of them to accept, and terms that all flows of a move may have."""
 
+_SCALE, _FARTHEST = 2.0, 0.5
+"""Size of steps at the beginning, and the largest one, in which fields change by half of what they
+are."""
+
 _PER_UNIT = 64
 """Runge-Kutta steps of a flow whose fields change by as much as they are: 1e-10 of error."""
+
+
+_quiet = np.errstate(over="ignore", invalid="ignore")
+"""Where a flow leads out of all bounds, the proposal is rejected."""
 
 
 class Field(NamedTuple):
@@ -75,6 +83,7 @@ class Field(NamedTuple):
         field += np.bincount(self.changed, weights * values, theta.size)
         return field, float(weights @ np.where(self.changed == self.by, slopes, 0.0))
 
+    @_quiet
     def flow(
         self, amounts: NDArray[np.float64], theta: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float]:
@@ -111,6 +120,11 @@ class Exchange:
     """
 
     fields: Field
+
+    def begin(self) -> ScaleSearch:
+        """The search for a scale: flows are not followed so far that they take long."""
+        most = abs(self.fields.weights).max(initial=0.0)
+        return ScaleSearch.begin(_SCALE, _FARTHEST / most if most else math.inf)
 
     def move(
         self,

@@ -211,7 +211,7 @@ class Sweep:
     def init(self) -> SweepState:
         """State at the beginning of a chain."""
         size = ScaleSearch.begin(1.0, largest=1.0)
-        steps = ScaleSearch.begin(2.0)
+        steps = ScaleSearch.begin(1.0) if self.exchange is None else self.exchange.begin()
         if self.untouched is None:
             return SweepState(None, (), (), size, {}, steps, self.centers, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
