@@ -139,7 +139,7 @@ def test_priors_and_the_volume_decide_along_a_flow():
         moved, search = Exchange(only).move(its, theta, search, rng, tuning=draw < 300)
         theta = moved.point
         found.append(theta[entry])
-    n_effective = az.ess(np.array(found[300:]))
+    n_effective = float(az.ess(np.array([found[300:]])))
     assert abs(np.mean(found[300:]) - mean) < 5.0 * sd / np.sqrt(n_effective)
     assert np.std(found[300:]) == pytest.approx(sd, rel=5.0 / np.sqrt(2.0 * n_effective))
 
