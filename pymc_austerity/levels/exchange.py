@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
+from scipy.sparse import csr_array
 
 from pymc_austerity.levels.moves import Moved
 from pymc_austerity.levels.posterior import GroupedPosterior
@@ -36,24 +37,24 @@ class Field(NamedTuple):
 
     Attributes
     ----------
-    constant : float array, shape (k, d)
+    constant : float array or sparse array, shape (k, d)
     weights : float array, shape (k, m)
     changed, by : int arrays, shape (m,)
         The entries i and j of each term.
     exponential : bool array, shape (m,)
     """
 
-    constant: NDArray[np.float64]
+    constant: NDArray[np.float64] | csr_array
     weights: NDArray[np.float64]
     changed: NDArray[np.int64]
     by: NDArray[np.int64]
     exponential: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, directions: NDArray[np.float64]) -> "Field":
+    def of(cls, directions: NDArray[np.float64] | csr_array) -> "Field":
         """Constant fields."""
         none = np.empty(0, dtype=np.int64)
-        weights = np.empty((len(directions), 0))
+        weights = np.empty((directions.shape[0], 0))
         return cls(directions, weights, none, none, np.empty(0, dtype=np.bool_))
 
     @classmethod
@@ -70,7 +71,7 @@ class Field(NamedTuple):
     @property
     def n_directions(self) -> int:
         """Number of fields, k."""
-        return len(self.constant)
+        return len(self.weights)
 
     def at(
         self, amounts: NDArray[np.float64], theta: NDArray[np.float64]

@@ -226,14 +226,15 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
         self._begin(built.posed, blocked=True, rng=request.rng)
         with setup_progress(type(self).__name__) as say:
-            say("trying sweeps")
             self.learnt = None
             if earlier is not None:
+                say("learning from the earlier run")
                 run = earlier.seen_in(self.target.coordinates)
                 with rows_named(self.target.numbers):
                     self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
             pilot = self.target.pilot
             if self.target.sequential.epsilon:
+                say("trying sweeps with tests")
                 with rows_named(self.target.numbers):
                     pilot = pilot_sweeps(self.target.sweep)
             sweep = replace(self.target.sweep, centers=pilot.centers)

@@ -62,33 +62,36 @@ def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exa
         for name, cell in results.of(model, n_rows).items()
         if name not in (*OURS, *APPROXIMATIONS, *ON_GPU) and (exactness(cell) == "yes") == exact
     }
-    found = {
-        name: (seconds, mark(ours, cell))
-        for name, cell in were_run.items()
-        if "failed" not in cell
-        and converged(cell)
-        and (seconds := seconds_until_known(cell)) is not None
-    }
-    if not found:
+    if (earliest := _earliest(were_run)) is None:
         return "none converged" if were_run else "-"
-    name = min(found, key=lambda name: found[name][0])
-    return f"{LABELS[name]} {found[name][0]:,.0f}{found[name][1]}"
+    name, seconds = earliest
+    return f"{LABELS[name]} {seconds:,.0f}{mark(ours, were_run[name])}"
 
 
 def on_gpu(results: Results, model: str, n_rows: int) -> str:
     """The sampler on a graphics processor with the first 1,000 effective draws."""
+    every = {n: cell for n, cell in results.of(model, n_rows).items() if n in ON_GPU}
+    right = {
+        name: cell
+        for name, cell in every.items()
+        if name not in OF_FIXED_LENGTH or is_right(results.errors(model, n_rows, name))
+    }
+    if (earliest := _earliest(right)) is None:
+        return "none" if every else "-"
+    name, seconds = earliest
+    return f"{LABELS[name].removesuffix(', GPU')} {seconds:,.0f}"
+
+
+def _earliest(cells: dict[str, dict[str, Any]]) -> tuple[str, float] | None:
+    """Of those that have converged the first with 1,000 effective draws, and its seconds."""
     found = {
         name: seconds
-        for name in ON_GPU
-        if (cell := results.get(model, n_rows, name)) is not None
+        for name, cell in cells.items()
+        if "failed" not in cell
         and converged(cell)
-        and (name not in OF_FIXED_LENGTH or is_right(results.errors(model, n_rows, name)))
         and (seconds := seconds_until_known(cell)) is not None
     }
-    if not found:
-        return "none" if any((model, n_rows, name) in results.cells for name in ON_GPU) else "-"
-    name = min(found, key=lambda name: found[name])
-    return f"{LABELS[name].removesuffix(', GPU')} {found[name]:,.0f}"
+    return min(found.items(), key=lambda item: item[1]) if found else None
 
 
 def approximations(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ def nested_levels(
             signs = np.repeat([1.0, -1.0], [own.size, others.size])
             shape = own.size, anchor.point.size
             directions = sparse.csr_array((signs, (rows, places)), shape=shape)
-            if _change_nothing(parts, anchor.point, _Translations(directions)):
+            if _change_nothing(parts, anchor.point, Field.of(directions)):
                 found.append(NestedLevels(outer, inner, (i, j), within))
     return tuple(found)
 
@@ -256,32 +256,11 @@ def _columns(parts: GroupedModel) -> sparse.csc_array:
     return sparse.csc_array((np.ones(entries.size), entries, starts), shape=shape)
 
 
-class _Moves(Protocol):
-    """Where a point goes, given how far to go along each of some directions."""
-
-    @property
-    def n_directions(self) -> int: ...
-    def flow(self, amounts: NDArray, theta: NDArray) -> tuple[NDArray, float]: ...
-
-
-class _Translations(NamedTuple):
-    """Along constant directions, which are the rows of a sparse matrix."""
-
-    directions: sparse.csr_array
-
-    @property
-    def n_directions(self) -> int:
-        return int(self.directions.shape[0])
-
-    def flow(self, amounts: NDArray, theta: NDArray) -> tuple[NDArray, float]:
-        return theta + amounts @ self.directions, 0.0
-
-
-def _change_nothing(parts: GroupedModel, anchor: NDArray[np.float64], moves: _Moves) -> bool:
-    """Whether each row has the same log-likelihood after a move."""
+def _change_nothing(parts: GroupedModel, anchor: NDArray[np.float64], fields: Field) -> bool:
+    """Whether each row has the same log-likelihood after a flow."""
     rng, values = np.random.default_rng(9), parts.derivatives.values
     here = anchor + _NEARBY * rng.standard_normal(anchor.size)
-    there, _ = moves.flow(rng.uniform(0.5, 1.0, size=moves.n_directions), here)
+    there, _ = fields.flow(rng.uniform(0.5, 1.0, size=fields.n_directions), here)
     return all(
         np.allclose(values(there, *block), values(here, *block), rtol=_SAME, atol=_SAME)
         for block in parts.blocks_of_rows()
