@@ -122,6 +122,22 @@ def test_all_rows_never_err(looks, epsilon):
     assert np.all(data_fraction == 1.0)
 
 
+def test_epsilon_one_half_is_one_look():
+    looks = constant_looks(20, 100)
+    error, data_fraction = operating_characteristic(MU_STD, looks, Boundary(0.5))
+    np.testing.assert_allclose(error, norm.sf(MU_STD * 0.5), rtol=1e-13)
+    assert np.all(data_fraction == 0.2)
+
+
+def test_two_looks_are_a_formula():
+    looks, boundary = Looks([0.2, 1.0]), Boundary(0.03)
+    bound, drift = norm.isf(0.03), MU_STD * 0.5
+    error, data_fraction = operating_characteristic(MU_STD, looks, boundary)
+    go_on = norm.cdf(bound - drift) - norm.cdf(-bound - drift)
+    np.testing.assert_allclose(error, norm.cdf(-bound - drift), rtol=1e-12)
+    np.testing.assert_allclose(data_fraction, 0.2 + 0.8 * go_on, rtol=1e-12)
+
+
 @pytest.mark.parametrize("boundary", [Boundary(0.05), Boundary(0.01, 0.0), Boundary(0.1, 0.7)])
 def test_worst_case_is_beside_the_threshold(boundary):
     looks = constant_looks(50, 1_000)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import multivariate_normal
 
@@ -123,6 +125,22 @@ class TestStepSize:
         _, acceptance, state = chain(langevin, state, 9_000, rng, tune=3_000, start=start)
         assert acceptance == pytest.approx(aim, abs=0.04)
         assert langevin.current_scaling(state) > 0.1  # it began at 1/1000 of what it was to be
+
+    def test_usual_acceptance_makes_the_speed_largest(self):
+        """Log-ratios of long chains are N(-s^2/2, s^2), and the step size goes as s^(2/3)."""
+
+        def acceptance(rule, s):
+            def density(z):
+                return rule(-0.5 * s**2 + s * z) * math.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+
+            return quad(density, -10, 10, points=[0.5 * s])[0]
+
+        rules = {"metropolis": lambda z: math.exp(min(z, 0.0)), "barker": expit}
+        for name, rule in rules.items():
+            speed = minimize_scalar(
+                lambda s, rule=rule: -(s ** (2 / 3)) * acceptance(rule, s), bounds=(0.1, 5)
+            )
+            assert _ACCEPTANCE[name] == pytest.approx(acceptance(rule, speed.x), abs=1e-3)
 
     def test_begins_in_units_of_the_preconditioner(self):
         approximation = GaussianApproximation(np.zeros(2), np.linalg.cholesky(MATRIX))

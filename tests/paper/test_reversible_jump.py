@@ -179,3 +179,18 @@ def test_steps_are_tuned_one_by_one_and_frozen(rng):
     np.testing.assert_allclose(np.sqrt(frozen.births.variances[:2]), sds[:2], rtol=0.35)
     *_, frozen = jump.propose(frozen, point, rng)
     assert jump.current_scaling(frozen) == frozen.scale
+
+
+def test_starts_are_dispersed_and_possible(rng):
+    layout = layout_of(n=8, n_others=1)
+    jump = ReversibleJumpProposal("beta", "gamma")
+    point = point_of(np.repeat([1, 0], 4), n_others=1)
+    starts = np.array([jump.disperse(layout, point, 1.0, rng) for _ in range(200)])
+    state = jump.init(layout)
+    included = starts[:, state.inclusion]
+    assert set(np.unique(included)) == {0.0, 1.0}
+    np.testing.assert_array_equal(starts[:, state.coefficients] != 0.0, included == 1.0)
+    shares = included.mean(axis=0)
+    assert ((shares[:4] > 0.6) & (shares[:4] < 0.9)).all()
+    assert ((shares[4:] > 0.1) & (shares[4:] < 0.4)).all()
+    assert np.ptp(starts[:, 0]) > 1.0

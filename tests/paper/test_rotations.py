@@ -109,6 +109,18 @@ def test_finds_the_usual_acceptance(concentration, rng):
     assert walk.current_scaling(state) == state.search.scale
 
 
+def test_starts_are_dispersed_on_the_manifold(rng):
+    layout = layout_of((3, 3), (4, 2))
+    point = np.concatenate([np.eye(3).ravel(), np.eye(4, 2).ravel()])
+    walk = StiefelProposal(scaling=1e-6)
+    starts = np.array([walk.disperse(layout, point, 1.0, rng) for _ in range(50)])
+    assert distance_from_manifold(starts[:, :9].reshape(50, 3, 3)) < 1e-13
+    assert distance_from_manifold(starts[:, 9:].reshape(50, 4, 2)) < 1e-13
+    assert (starts.std(axis=0) > 0.1).all()
+    near = walk.disperse(layout, point, 1e-3, rng)
+    assert 0.0 < np.abs(near - point).max() < 0.01
+
+
 @pytest.mark.parametrize(
     ("layout", "words"),
     [

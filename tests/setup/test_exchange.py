@@ -10,7 +10,7 @@ from pymc.distributions.transforms import ordered
 from pymc_austerity import GroupedMH
 from pymc_austerity.levels import Exchange
 from pymc_austerity.setup.levels import build
-from tests.running import built
+from tests.running import built, sample
 
 N_GROUPS, N = 40, 4_000
 RNG = np.random.default_rng(1)
@@ -150,3 +150,10 @@ def test_rows_are_expanded_about_a_mean_where_few_draws_of_levels_are_accepted(m
         monkeypatch.setattr(build, "_WELL_ACCEPTED", least)
         accepted.append(built(items(), GroupedMH).target.pilot.accepted)
     assert np.diff(accepted) > 0.05
+
+
+@pytest.mark.exhaustive
+def test_an_intercept_beside_levels_mixes():
+    its = model()
+    idata = sample(built(its, GroupedMH), its, draws=500, tune=300, chains=2)
+    assert float(az.ess(idata, var_names=["c"])["c"]) > 250.0

@@ -287,6 +287,7 @@ class TestProbe:
             ([Probe("", 1e-9, s, n_steps=n) for s, n in ((np.nan, 33), (0.2, 40))], [100, 40]),
             ([Probe("no", np.inf, 0.0, n_steps=60), Probe("", 1e-9, 0.1, n_steps=100)], [100, 100]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (60, 100, 400)], [100, 100, 400]),
+            ([Probe("no", np.inf, 0.0, n_steps=n) for n in (100, 400)], [100, 400]),
         ],
     )
     def test_chains_grow_only_where_they_must(self, monkeypatch, seen, lengths):
