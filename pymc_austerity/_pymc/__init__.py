@@ -104,12 +104,15 @@ from pymc_austerity._pymc.sampling import (
     RECORDING,
     SAMPLING_LOOP,
     WORKER_LOOP,
+    ChainsToCome,
     annotate_conversion,
     before_sampling,
     flat_steps,
     groups_of_chain,
     join_chains,
+    set_first_mean,
     set_target_acceptance,
+    starts_of_nuts,
     with_group,
 )
 

@@ -5,10 +5,12 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pymc as pm
 import xarray as xr
+from numpy.typing import NDArray
 
 from pymc_austerity.errors import AusterityWarning
 
@@ -30,6 +32,27 @@ RECORDING = frozenset({("pymc.backends.ndarray", "record"), ("pymc.backends.zarr
 # ------------------------------------------------------------------ what pm.sample is given
 
 
+class ChainsToCome(NamedTuple):
+    """What ``pm.sample`` knows of its chains before it looks at step methods.
+
+    Attributes
+    ----------
+    generators : sequence of numpy.random.Generator
+        Those with which the chains will begin.
+    seeds : sequence of int
+        Seeds of their initial points.
+    initial_values : dict, sequence of dict, or None
+        ``initvals``, as given.
+    n_retries : int
+        ``jitter_max_retries``, as given.
+    """
+
+    generators: Sequence[np.random.Generator]
+    seeds: Sequence[int]
+    initial_values: Any
+    n_retries: int
+
+
 def before_sampling(check: Callable[..., bool], complete: Callable[[Any, pm.Model], Any]) -> None:
     """Look at what ``pm.sample`` was given, before anything begins, and complete it.
 
@@ -38,10 +61,11 @@ def before_sampling(check: Callable[..., bool], complete: Callable[[Any, pm.Mode
     Parameters
     ----------
     check : callable
-        ``check(model, steps, nuts_sampler, nuts_settings, var_names)``: the step methods that the
-        user gave, the name of a sampler other than PyMC's or None, the settings of NUTS, and the
-        names of the variables to store or None. It returns whether the settings of NUTS have done
-        their work, and PyMC, which rejects settings without effect, must not see them.
+        ``check(model, steps, nuts_sampler, nuts_settings, var_names, chains)``: the step methods
+        that the user gave, the name of a sampler other than PyMC's or None, the settings of NUTS,
+        the names of the variables to store or None, and the `ChainsToCome`. It returns whether the
+        settings of NUTS have done their work, and PyMC, which rejects settings without effect, must
+        not see them.
     complete : callable
         ``complete(step, model)``: the step methods that PyMC goes on with.
     """
@@ -62,12 +86,55 @@ def before_sampling(check: Callable[..., bool], complete: Callable[[Any, pm.Mode
             None if nuts_sampler == "pymc" else nuts_sampler,
             of_nuts,
             given.get("var_names"),
+            _chains_to_come(given),
         )
         if is_used:
             kwargs.pop("nuts", None)
         return assign(model, step, methods=methods)
 
     mcmc.assign_step_methods = assign_step_methods
+
+
+def _chains_to_come(given: Mapping[str, Any]) -> ChainsToCome | None:
+    """From the local variables of ``pm.sample``; None for another caller."""
+    if "random_seed_list" not in given:
+        return None
+    generators, seeds = given["rngs"], given["random_seed_list"]
+    return ChainsToCome(generators, seeds, given["initvals"], given["jitter_max_retries"])
+
+
+def starts_of_nuts(
+    model: pm.Model, chains: ChainsToCome, log_density: Callable[[Mapping[str, NDArray]], float]
+) -> list[dict[str, NDArray]]:
+    """Where the chains of ``pm.sample()`` begin: initial points, jittered within (-1, 1).
+
+    Parameters
+    ----------
+    model : pymc.Model
+    chains : ChainsToCome
+    log_density : callable
+        The log-density at a point. Where it is not finite, another point is tried.
+
+    Raises
+    ------
+    pymc.exceptions.SamplingError
+        No finite log-density was found.
+    """
+    mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
+    return mcmc._init_jitter(
+        model,
+        chains.initial_values,
+        seeds=chains.seeds,
+        jitter=True,
+        jitter_max_retries=chains.n_retries,
+        logp_fn=log_density,
+    )
+
+
+def set_first_mean(nuts: pm.NUTS, mean: NDArray) -> None:
+    """Give a NUTS that exists the point about which its metric begins to adapt."""
+    nuts.potential._initial_mean = mean
+    nuts.potential.reset()
 
 
 def flat_steps(step: Any) -> list[Any]:

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
+from pymc.exceptions import SamplingError
 
 from pymc_austerity._pymc import (
+    ChainsToCome,
     CompoundStep,
     QuadPotentialDiagAdapt,
     RaveledVars,
     assign_step_methods,
     discrete_types,
     instantiate_steppers,
+    set_first_mean,
     set_target_acceptance,
+    starts_of_nuts,
     underivable,
 )
 from pymc_austerity.errors import SettingError
@@ -134,7 +138,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     """PyMC's NUTS, which ``AusterityMH()`` returns where few rows do not help.
 
     Chains start and adapt as in ``pm.sample()``: jittered uniformly within (-1, 1) of the initial
-    point, with a diagonal mass matrix.
+    point, with a diagonal mass matrix. Where it moves all variables, its draws are those of
+    ``pm.sample(init="jitter+adapt_diag")`` with the same seed.
 
     Parameters
     ----------
@@ -170,7 +175,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
     ) -> None:
-        self._start = np.concatenate([np.ravel(point[v.name]) for v in vars]).astype(vars[0].dtype)
+        self._starts: dict[str, NDArray] = {}
+        self._start = _raveled(vars, point)
         n = self._start.size
         potential = QuadPotentialDiagAdapt(n, self._start, np.ones_like(self._start), 10)
         super().__init__(
@@ -210,10 +216,35 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         self.max_treedepth = its["max_treedepth"]
         self.early_max_treedepth = its["early_max_treedepth"]
 
+    def begin_as_pymc(self, chains: ChainsToCome) -> None:
+        """Begin the next chains where those of ``pm.sample()`` would, so that its draws are theirs.
+
+        Parameters
+        ----------
+        chains : ChainsToCome
+            What ``pm.sample`` knows of them.
+        """
+        self._starts = {}
+
+        def log_density(point: Mapping[str, NDArray]) -> float:
+            return self._log_density(RaveledVars(_raveled(self.vars, point), ()))
+
+        try:
+            points = starts_of_nuts(self._model, chains, log_density)
+        except SamplingError:  # the first step says what is wrong
+            return
+        starts = [_raveled(self.vars, point) for point in points]
+        set_first_mean(self, np.mean(starts, axis=0))
+        states = map(_state_of, chains.generators)
+        self._starts = dict(zip(states, starts, strict=True))
+
     def astep(self, q0: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Take a step, the first one of a chain from a jittered start."""
         if self.iter_count == 0:
-            if np.array_equal(q0.data, self._start):
+            start = self._starts.get(_state_of(self.rng))
+            if start is not None:
+                q0 = RaveledVars(start, q0.point_map_info)
+            elif np.array_equal(q0.data, self._start):
                 q0 = RaveledVars(self._jittered(q0), q0.point_map_info)
             if not self._is_possible(q0):
                 refuse_not_finite(self._model)
@@ -238,8 +269,10 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         return self._start
 
     def _is_possible(self, q0: RaveledVars) -> bool:
-        state = self.integrator.compute_state(q0, np.zeros_like(q0.data))
-        return bool(np.isfinite(state.energy))
+        return bool(np.isfinite(self._log_density(q0)))
+
+    def _log_density(self, q: RaveledVars) -> float:
+        return self.integrator.compute_state(q, np.zeros_like(q.data)).model_logp
 
     @property
     def _words(self) -> Words:
@@ -247,6 +280,15 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         if find_spec("nutpie") is not None:
             cost += "; nutpie is installed and often faster (leave out step=)"
         return Words(f"PyMC's NUTS on all rows, because {self.reason}.", cost)
+
+
+def _raveled(variables: Sequence, point: Mapping[str, NDArray]) -> NDArray:
+    values = [np.ravel(point[variable.name]) for variable in variables]
+    return np.concatenate(values).astype(variables[0].dtype)
+
+
+def _state_of(generator: np.random.Generator) -> str:
+    return str(generator.bit_generator.state)
 
 
 class PyMCSteps(_OnAllRows, CompoundStep):

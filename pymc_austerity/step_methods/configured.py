@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pymc as pm
 
-from pymc_austerity._pymc import without_traces
+from pymc_austerity._pymc import ChainsToCome, without_traces
 from pymc_austerity.arguments import refuse_positional, refuse_unknown
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.setup.model_inputs import checked_model, checked_variables
@@ -185,6 +185,7 @@ def check_step_methods(
     nuts_sampler: str | None,
     nuts_settings: dict[str, Any],
     var_names: Sequence[str] | None,
+    chains: ChainsToCome | None = None,
 ) -> bool:
     """Reject step methods of other models, and settings without effect beside a step method.
 
@@ -203,6 +204,8 @@ def check_step_methods(
         Settings of NUTS.
     var_names : sequence of str or None
         Variables to store; None stores all.
+    chains : ChainsToCome, optional
+        With them, draws of PyMC's NUTS for all variables are those of ``pm.sample()``.
 
     Returns
     -------
@@ -232,6 +235,9 @@ def check_step_methods(
             f"method such as {name}: leave out nuts_sampler or step."
         )
     is_used = _use_settings_of_nuts(model, steps, ours, nuts_settings)
+    alone = steps[0]
+    if chains and isinstance(alone, AllRowsNUTS) and set(alone.vars) == set(model.value_vars):
+        alone.begin_as_pymc(chains)
     by_row = {name for step in ours for name in step.deterministics_by_row}
     stored = by_row if var_names is None else by_row & set(var_names)
     for deterministic in sorted(stored):

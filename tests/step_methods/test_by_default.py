@@ -21,7 +21,7 @@ from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.time_limit import SetupTooLongError
-from tests.running import built
+from tests.running import assert_same_draws, built
 from tests.running import sample as run
 from tests.step_methods.models import groups, normal_of, wide
 
@@ -37,6 +37,15 @@ def plans(monkeypatch):
 
 def normal_model(n_rows: int) -> pm.Model:
     return normal_of(np.random.default_rng(1).normal(2.0, 1.0, size=n_rows), spread=10.0)
+
+
+def centered_groups() -> pm.Model:
+    with pm.Model() as model:
+        effects = pm.Normal(
+            "effects", pm.Normal("mu", 0.0, 5.0), pm.HalfCauchy("tau", 5.0), shape=8
+        )
+        pm.Normal("y", effects, 10.0, observed=[28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+    return model
 
 
 def begin_chain(step, rng):
@@ -357,6 +366,15 @@ class TestFewRowsAreRead:
 
 
 class TestAllRowsNUTS:
+    @pytest.mark.parametrize(
+        "settings",
+        [{"chains": 3, "initvals": {"mu": 3.0}}, {"cores": 2, "nuts": {"max_treedepth": 3}}],
+    )
+    def test_draws_are_those_of_pymc(self, settings):
+        model = centered_groups()
+        expected = run(None, model, init="jitter+adapt_diag", **settings)
+        assert_same_draws(run(AusterityMH(), model, **settings), expected)
+
     def test_starts_like_pymc_and_apart(self):
         step, _ = sample(normal_model(100))
         firsts = []
