@@ -50,7 +50,7 @@ def papers_chains(
         step_method: Callable[[], Any], n_steps: int, start: Start, part: str
     ) -> dict[str, Any]:
         step = step_method()
-        per_draw = step.settings.steps_per_draw if hasattr(step, "settings") else 1
+        per_draw = getattr(step, "steps_per_draw", 1)
         n_draws = max(n_steps // per_draw, 2)
         return describe(sample_chain(n_draws, step, start, seed=parts.seed(part)))
 

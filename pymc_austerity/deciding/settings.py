@@ -49,7 +49,7 @@ class Settings:
     """How decisions are made, as the user wants it; see `AusterityMH` for the meaning of each.
 
     None stands for an `epsilon` or a `batch_size` that is chosen. `Options` has checked
-    `batch_size`, `sampling`, `control_variates` and `steps_per_draw`. `only_with_surrogate` says to
+    `batch_size`, `sampling` and `control_variates`. `only_with_surrogate` says to
     give up where all rows would have to be read.
 
     Raises
@@ -65,7 +65,6 @@ class Settings:
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
     control_variates: Literal["auto", 1, 2] | None = "auto"
     audit: float | Literal["auto"] = "auto"
-    steps_per_draw: int = 1
     only_with_surrogate: bool = False
 
     def __post_init__(self) -> None:

@@ -111,7 +111,11 @@ class AusterityStep(WholeModelSampler):
     def summary(self) -> str:
         """Two lines: what was built and how exact it is, and what it costs."""
         what, cost, _ = self._words
-        return f"{self._who}: {what}\nCost: {cost}; set-up took {self.setup_seconds:.1f} s."
+        steps = getattr(self, "steps_per_draw", 1)
+        several = f", {steps} transitions a draw" if steps > 1 else ""
+        return (
+            f"{self._who}: {what}\nCost: {cost}{several}; set-up took {self.setup_seconds:.1f} s."
+        )
 
     def explain(self) -> str:
         """What is subsampled, what is evaluated in full, and why, in plain language.

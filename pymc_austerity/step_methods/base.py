@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -128,7 +129,26 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
 
     @property
     def _common_constants(self) -> dict[str, Any]:
-        return super()._common_constants | self._rows_elsewhere
+        steps = {"steps_per_draw": self.steps_per_draw}
+        return super()._common_constants | self._rows_elsewhere | steps
+
+    def take(self, steps_per_draw: int) -> None:
+        """End the set-up of a candidate that is chosen.
+
+        Parameters
+        ----------
+        steps_per_draw : int
+            Transitions between recorded draws.
+        """
+        self.steps_per_draw = steps_per_draw
+        started = time.perf_counter() - self.setup_seconds
+        self._compile_rest()
+        self._end_setup(started)
+        self.is_chosen_by_default = True
+        _log.info(self.summary)
+
+    def _compile_rest(self) -> None:
+        """Compile what chains will need, if set-up has not done so."""
 
     # ------------------------------------------------------------------ one step
 

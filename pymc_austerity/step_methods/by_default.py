@@ -37,7 +37,7 @@ from pymc_austerity.step_methods.expected_time import (
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
-from pymc_austerity.step_methods.probe import FEWEST_STEPS, Probe, probe
+from pymc_austerity.step_methods.probe import FEWEST_STEPS, NOTHING_KNOWN, Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, share_of_rest, within
@@ -68,6 +68,9 @@ _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 they can be moved one by one, are tried first."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
+_ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.5
+"""Effective draws of a recorded one that are aimed at; and the transitions between two of these: at
+most how many, and how much of the time of a transition of NUTS."""
 _MOST_ROWS, _MOST_SPREAD = 0.25, 1.0
 """Share of the rows that a sequential test may read where the expansion leaves more nats open.
 There short chains can look well where long ones are not, as for logarithms of many scales."""
@@ -102,12 +105,9 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         if measured is not None and _is_long(measured):
             cost, reason = measured, ""
     if not reason:
-        step, reason = _on_few_rows(request, variables, model, point, size, cost)
+        step, found, reason = _on_few_rows(request, variables, model, point, size, cost)
         if not reason:
-            if isinstance(step, FewRowsStep):
-                step.take()
-            step.is_chosen_by_default = True
-            _log.info(step.summary)
+            step.take(_steps_per_draw(found, cost))
             return step
     nuts = nuts or on_all_rows(variables, model, its)
     nuts.choose_because(reason, started)
@@ -163,15 +163,15 @@ def _on_few_rows(
     point: dict[str, Any],
     size: Size,
     cost: CostOfNUTS,
-) -> tuple[Any, str]:
-    """The best step method of this package, or why none is better than NUTS."""
+) -> tuple[Any, Probe, str]:
+    """The best step method of this package and its short chains, or why NUTS is better."""
     tried: list[tuple[Any, Probe]] = []
     reason = ""
     try:
         with within(_time_for_setup(cost)):
             for step in _candidates(request, variables, model, size):
                 if isinstance(step, WideHMC):  # it was tried at set-up
-                    return step, ""
+                    return step, NOTHING_KNOWN, ""
                 tried.append((step, _probed(step, point, cost)))
                 if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
@@ -187,9 +187,9 @@ def _on_few_rows(
         )
         reason = f"set-up failed with {type(error).__name__}"
     if not tried:
-        return None, reason
+        return None, NOTHING_KNOWN, reason
     step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-    return step, _why_not(step, found, cost)
+    return step, found, _why_not(step, found, cost)
 
 
 def _candidates(
@@ -280,6 +280,19 @@ def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
     if found.seconds_per_effective_draw < (1.0 if cost.is_measured else margin) * cost.per_draw:
         return ""
     return "an effective draw is expected to take longer without it"
+
+
+def _steps_per_draw(found: Probe, cost: CostOfNUTS) -> int:
+    """Transitions between recorded draws, more than one where these would be much alike.
+
+    A user of NUTS records what it takes for some hundred effective draws: as many draws should do,
+    in less time.
+    """
+    if not found.share_effective > 0.0:
+        return 1
+    per_step = found.seconds_per_effective_draw * found.share_effective
+    most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * cost.per_draw / per_step))
+    return max(1, min(int(_ENOUGH / found.share_effective), most))
 
 
 def allows_groups(request: Request) -> bool:

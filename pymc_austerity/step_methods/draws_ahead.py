@@ -322,10 +322,13 @@ def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) ->
 
 
 def draws_ahead(
-    target: Target, decider: AnyDecider, proposal: Proposal[Any], proposal_state: Any
+    target: Target,
+    decider: AnyDecider,
+    proposal: Proposal[Any],
+    proposal_state: Any,
+    steps_per_draw: int,
 ) -> DrawBuffer:
     """Draws of a chain whose proposal and test no longer change."""
-    steps_per_draw = decider.settings.steps_per_draw
     chain = _chain(target, decider, proposal, proposal_state)
     record = partial(
         of_transitions,

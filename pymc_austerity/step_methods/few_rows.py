@@ -130,12 +130,9 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             blocks=built.about.blocks,
         )
 
-    def take(self) -> None:
-        """End the set-up of a candidate that is chosen: compile what its chains will need."""
-        started = time.perf_counter() - self.setup_seconds
+    def _compile_rest(self) -> None:
         with setup_progress(type(self).__name__) as say:
             self._compile(say)
-        self._end_setup(started)
 
     def _compile(self, say: Say) -> None:
         if not self.python_needed:

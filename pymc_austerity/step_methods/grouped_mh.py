@@ -299,7 +299,6 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
             "proposal": "Sweep",
             "proposal_rows": 0,
             "audit": self.target.sequential.audit if self.target.sequential.epsilon else 0.0,
-            "steps_per_draw": self.steps_per_draw,
             "control_variates": 2,
             "normality": "not checked",
             "blocks": ", ".join(self.target.sweep.blocks),

@@ -103,7 +103,8 @@ class MetropolisStep(SubsamplingStep):
             return super().step(point)
         stop_if_interrupted()
         if self._ahead is None:
-            self._ahead = draws_ahead(self.target, self.decider, self.proposal, self.proposal_state)
+            what = self.target, self.decider, self.proposal, self.proposal_state
+            self._ahead = draws_ahead(*what, self.steps_per_draw)
         made = self._ahead.step(point, self.rng, self.decider.audits.rng)
         if made is None:  # a row changed by more than its bound
             self._give_back()

@@ -52,6 +52,9 @@ class Probe(NamedTuple):
     n_steps: int = 0
 
 
+NOTHING_KNOWN = Probe("", np.nan, np.nan)
+
+
 def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: int) -> Probe:
     """Let a step method make short chains while it tunes, from dispersed starts.
 

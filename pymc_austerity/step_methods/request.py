@@ -69,7 +69,8 @@ class Options:
     steps_per_draw : int
         Transitions between recorded draws. This pays where draws are much alike, as those of a
         random walk, and storing them takes time or memory. Where most proposals are accepted, draws
-        are nearly independent already, and more transitions only take more time.
+        are nearly independent already, and more transitions only take more time. What
+        ``AusterityMH()`` chooses takes more than one where short chains show few effective draws.
     tune : bool
         Whether to adapt the proposal in the tuning phase.
     blocked : bool
@@ -188,7 +189,6 @@ class Request:
             sampling=options.sampling,
             control_variates=options.control_variates,
             audit=self.audit,
-            steps_per_draw=options.steps_per_draw,
         )
 
     @cached_property

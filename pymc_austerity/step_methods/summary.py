@@ -59,7 +59,6 @@ def constants_of(
         "proposal": type(proposal).__name__,
         "proposal_rows": getattr(proposal, "n_rows_read", 0),
         "audit": decider.audits.share,
-        "steps_per_draw": settings.steps_per_draw,
         "control_variates": 0 if target.anchor is None else target.anchor.order,
         "no_control_variates": target.no_control_variates,
         "normality": verdict_of(normality),

@@ -132,6 +132,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
 
     name = "austerity_mh"
     _state_class = WideState
+    _is_candidate = True
 
     def __init__(
         self, vars: Sequence, *, problem: Problem, model: pm.Model, rng: Any = None

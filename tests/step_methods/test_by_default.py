@@ -233,6 +233,35 @@ def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
     assert step.calls == ["begun", "reset"]
 
 
+class TestStepsPerDraw:
+    """Where short chains show too few effective draws, and NUTS would take much longer."""
+
+    @pytest.mark.parametrize(
+        ("share", "per_step", "expected"),
+        [
+            (0.15, 1e-4, 1),  # enough
+            (0.05, 1e-4, 4),
+            (0.001, 1e-4, 20),
+            (0.001, 0.15, 3),  # half of the second that a transition of NUTS takes
+            (0.05, 2.0, 1),
+            (np.nan, np.nan, 1),
+        ],
+    )
+    def test_number(self, share, per_step, expected):
+        found = Probe("", per_step / share, share)
+        assert by_default._steps_per_draw(found, CostOfNUTS(1.0)) == expected
+
+    @pytest.mark.parametrize("model", [normal_model(300), groups()])
+    def test_a_candidate_takes_them(self, plans, monkeypatch, caplog, model):
+        monkeypatch.setattr(by_default, "_steps_per_draw", lambda found, cost: 3)
+        monkeypatch.setattr(by_default, "expected_cost", lambda size: CostOfNUTS(1_000.0))
+        caplog.set_level(logging.INFO, "pymc.austerity")
+        step, idata = sample(model)
+        assert not isinstance(step, AllRowsNUTS)
+        assert idata.sample_stats.attrs["steps_per_draw"] == 3
+        assert "3 transitions a draw; set-up took" in caplog.text
+
+
 class TestFewLevels:
     """Levels by themselves are tried where moves of everything at once fail, or first."""
 

@@ -206,7 +206,7 @@ def test_audits_do_not_change_the_draws(started):
 def test_several_transitions_a_draw_are_the_same_transitions(started):
     step, point = started
     every, third = twin(step), twin(step)
-    object.__setattr__(third.settings, "steps_per_draw", 3)
+    third.steps_per_draw = 3
     points, statistics = chain_of(every, point)
     thinned, summed = chain_of(third, point, 20)
     np.testing.assert_array_equal(thinned, points[2::3])
