@@ -11,6 +11,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
+from pymc.exceptions import SamplingError
 
 from pymc_austerity.errors import AusterityWarning
 
@@ -115,20 +116,23 @@ def starts_of_nuts(
     log_density : callable
         The log-density at a point. Where it is not finite, another point is tried.
 
-    Raises
-    ------
-    pymc.exceptions.SamplingError
-        No finite log-density was found.
+    Returns
+    -------
+    list of dict
+        Empty where no finite log-density was found.
     """
     mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
-    return mcmc._init_jitter(
-        model,
-        chains.initial_values,
-        seeds=chains.seeds,
-        jitter=True,
-        jitter_max_retries=chains.n_retries,
-        logp_fn=log_density,
-    )
+    try:
+        return mcmc._init_jitter(
+            model,
+            chains.initial_values,
+            seeds=chains.seeds,
+            jitter=True,
+            jitter_max_retries=chains.n_retries,
+            logp_fn=log_density,
+        )
+    except SamplingError:
+        return []
 
 
 def set_first_mean(nuts: pm.NUTS, mean: NDArray) -> None:

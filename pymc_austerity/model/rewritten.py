@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
     Blockwise,
     Cholesky,
     Constant,
@@ -24,8 +25,10 @@ from pymc_austerity._pymc import (
     ancestors,
     clone_replace,
     constant_entry,
+    indices_of,
     inner_outputs,
     is_dot,
+    is_none,
     lower_xtensor,
     rebuilt,
     remove_minibatched_nodes,
@@ -46,7 +49,8 @@ _LARGEST = 6
 def inlined(outputs: Sequence[Variable]) -> list[Variable]:
     """Replace labeled and composite operations by the operations they are made of.
 
-    Softmax and log-softmax stay: they have rules of their own.
+    Softmax and log-softmax stay: they have rules of their own. New axes in an index are taken
+    apart from it, as later versions of PyTensor do.
     """
     current = lower_xtensor(outputs)
     for _ in range(_DEEPEST):
@@ -57,12 +61,30 @@ def inlined(outputs: Sequence[Variable]) -> list[Variable]:
                 outer = zip(node.outputs, inner_outputs(node.op, arguments), strict=True)
                 contents.update(outer)
         if not contents:
-            return current
+            return rebuilt(current, _axes_apart)
         current = clone_replace(current, _outermost(contents, current), rebuild_strict=False)
     raise NotRowwiseError(
         "the log-likelihood has operations within operations more than 50 deep, which cannot be "
         "followed to the rows: use NUTS for this model."
     )
+
+
+def _axes_apart(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    """Give what is indexed the new axes of its index: ``x[i, None]`` is ``x[:, None][i, :]``."""
+    if not isinstance(node.op, ADVANCED_SUBTENSOR_OPS):
+        return None
+    indices = indices_of(node.clone_with_new_inputs(inputs, strict=False))
+    if not any(is_none(index) for index in indices):
+        return None
+    axes = iter(range(inputs[0].type.ndim))
+    pattern: list[Any] = []
+    taken = []
+    for index in indices:
+        is_new = is_none(index)
+        n_axes = index.type.ndim if getattr(index, "dtype", "") == "bool" else 1
+        pattern += ["x"] if is_new else [next(axes) for _ in range(n_axes)]
+        taken.append(slice(None) if is_new else index)
+    return [inputs[0].dimshuffle(*pattern, *axes)[tuple(taken)]]
 
 
 def deduplicated(graph: Variable) -> Variable:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
-from pymc.exceptions import SamplingError
 
 from pymc_austerity._pymc import (
     ChainsToCome,
@@ -229,9 +228,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         def log_density(point: Mapping[str, NDArray]) -> float:
             return self._log_density(RaveledVars(_raveled(self.vars, point), ()))
 
-        try:
-            points = starts_of_nuts(self._model, chains, log_density)
-        except SamplingError:  # the first step says what is wrong
+        points = starts_of_nuts(self._model, chains, log_density)
+        if not points:  # the first step says what is wrong
             return
         starts = [_raveled(self.vars, point) for point in points]
         set_first_mean(self, np.mean(starts, axis=0))

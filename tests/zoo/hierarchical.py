@@ -69,7 +69,7 @@ def binomial_by_group_and_time(d: Data) -> None:
     a, t = pm.Normal("a", shape=N_GROUPS), pm.Normal("t", shape=N_TIMES)
     n = d.rng.integers(3, 6, (d.n, N_TIMES))
     y = d.rng.integers(0, 3, (d.n, N_TIMES))
-    pm.Binomial("y", n=n, logit_p=a[d.group][:, None] + t, observed=y)
+    pm.Binomial("y", n=n, logit_p=a[d.group, None] + t, observed=y)
 
 
 @works(predictors=2)

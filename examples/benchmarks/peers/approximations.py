@@ -75,12 +75,11 @@ def pathfinder(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
         idata = pymc_extras.fit_pathfinder(
             random_seed=1,
             progressbar=False,
-            concurrent=None,
-            display_summary=False,
+            parallel=False,
             compile_kwargs=NUMBA,
         )
         run = approximation(model, idata, now() - started, clock.seconds, problem.n_rows)
-    run.facts["pareto_k"] = float(np.asarray(idata.sample_stats["pareto_k"]).max())
+    run.facts["pareto_k"] = float(np.asarray(idata.pathfinder["pareto_k"]).max())
     return run
 
 
