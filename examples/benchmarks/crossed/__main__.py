@@ -81,7 +81,11 @@ def differences(cell: dict[str, Any], ours: dict[str, Any]) -> dict[str, float]:
     gaps = (np.array(cell["mean"]) - ours["mean"]) / ours["sd"]
     variance = 1.0 / ours["ess_median"]
     variance += 0.0 if cell["approximate"] else 1.0 / cell["ess_median"]
-    found = {"rms": np.sqrt((gaps**2).mean()), "by_chance": variance**0.5, "largest": max(abs(gaps))}
+    found = {
+        "rms": np.sqrt((gaps**2).mean()),
+        "by_chance": variance**0.5,
+        "largest": max(abs(gaps)),
+    }
     return {key: round(float(value), 2) for key, value in found.items()}
 
 
@@ -109,6 +113,14 @@ def table(results: Path) -> str:
     return f"{HEAD}{''.join(map(line, cells))}\nMeasured {' to '.join(dates)}.\n"
 
 
+def keep(cell: dict[str, Any]) -> None:
+    """Write the numbers of a run, and the table of the page."""
+    found = {key: cell[key] for key in cell if key not in ("mean", "sd")} | circumstances()
+    path = RESULTS / f"{cell['kind']}_{cell['sampler']}.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    SITE.write_text(table(RESULTS))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run, keep the numbers, and write the table of the page."""
     parser = argparse.ArgumentParser(prog="python -m examples.benchmarks.crossed")
@@ -120,20 +132,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     logging.getLogger("pymc").setLevel(logging.ERROR)
     sizes = {"n_users": 200, "n_items": 40, "n_rows": 20_000} if options.quick else {}
+    problems = {kind: problem(kind, **sizes) for kind in options.kinds or KINDS}
+    ours: dict[str, dict[str, Any]] = {}
     print(HEAD, end="", flush=True)
-    for kind in options.kinds or KINDS:
-        its, ours = problem(kind, **sizes), None
-        for name in [name for name in NAMES if name in ("ours", *options.samplers)]:
+    for name in [name for name in NAMES if name in ("ours", *options.samplers)]:
+        for kind, its in problems.items():
             cell = numbers(run(its, name, options.seconds, options.python), its.positive)
-            ours = ours or cell
-            cell |= {"kind": kind, "sampler": name, "differences": differences(cell, ours)}
+            found = differences(cell, ours.setdefault(kind, cell))
+            cell |= {"kind": kind, "sampler": name, "differences": found}
             print(line(cell), end="", flush=True)
             if not options.quick:
-                kept = {key: cell[key] for key in cell if key not in ("mean", "sd")}
-                text = json.dumps(kept | circumstances(), indent=1)
-                (RESULTS / f"{kind}_{name}.json").write_text(text + "\n")
-    if not options.quick:
-        SITE.write_text(table(RESULTS))
+                keep(cell)
 
 
 if __name__ == "__main__":
