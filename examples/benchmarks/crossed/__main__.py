@@ -24,17 +24,15 @@ import numpy as np  # noqa: E402
 
 from examples.benchmarks.circumstances import circumstances  # noqa: E402
 from examples.benchmarks.grouped_models import rated, ratings  # noqa: E402
+from examples.benchmarks.peers import pymc_samplers  # noqa: E402
 from examples.benchmarks.peers.cell import numbers  # noqa: E402
 from examples.benchmarks.peers.problems import Problem  # noqa: E402
 from examples.benchmarks.peers.run import Run  # noqa: E402
-from examples.benchmarks.peers.samplers import sampler  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 RESULTS, SITE = ROOT / "results" / "crossed", ROOT / "docs" / "_generated" / "crossed.md"
 PYTHON = ROOT / ".venv-crossed" / "bin" / "python"
 KINDS = ("normal", "binary")
-SHARES = {"ours": 0.005, "nutpie": 1.0}
-"""What makes a thousand draws."""
 NAMES = {
     "ours": "`AusterityMH()`",
     "crossed_effects": "crossed-effects",
@@ -54,9 +52,13 @@ def problem(kind: str, **sizes: int) -> Problem:
 
 
 def run(its: Problem, name: str, seconds: float, python: Path) -> Run:
-    """Draws of this package or of nutpie, or from the other environment."""
-    if name in SHARES:
-        return sampler(name)(its, seconds, share=SHARES[name])
+    """A thousand draws of this package or of nutpie, or what the other environment makes."""
+    if name == "ours":
+        return pymc_samplers.defaults(its, seconds, share=0.005)
+    if name == "nutpie":
+        from examples.benchmarks.peers import nutpie_sampler
+
+        return nutpie_sampler.run(its, seconds, 1.0, "diag", tuned=1.0)
     with tempfile.TemporaryDirectory() as folder:
         rows, draws = Path(folder) / "rows.npz", Path(folder) / "draws.npz"
         np.savez(rows, **its.rows)
