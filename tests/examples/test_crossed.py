@@ -29,7 +29,7 @@ def test_estimates_are_compared_in_posterior_sds_of_ours():
     assert found["largest"] == pytest.approx(2.0, abs=0.15)
     assert found["rms"] == pytest.approx(found["largest"] / np.sqrt(3.0), abs=0.01)
     about = {"kind": "normal", "sampler": "gpboost", "differences": found}
-    assert line(estimates | about).startswith("| normal | GPBoost | estimates | - | - | - | 7 | ")
+    assert line(estimates | about).startswith("| normal | GPBoost | estimates | - | - | - | - | 7 ")
 
 
 @pytest.mark.skipif(not PYTHON.exists(), reason="make bench-crossed makes its environment")

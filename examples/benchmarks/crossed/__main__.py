@@ -40,8 +40,8 @@ NAMES = {
     "nutpie": "nutpie",
 }
 HEAD = """\
-| ratings | sampler | draws | ready, s | least ESS/s | median ESS/s | s to 400 | means differ, sds |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |
+| ratings | sampler | draws | r_hat | ready, s | least ESS/s | median | s to 400 | means apart |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 """
 
 
@@ -91,11 +91,11 @@ def line(cell: dict[str, Any]) -> str:
     """One run."""
     ready = cell["setup_seconds"] + cell["compile_seconds"]
     apart, least = cell["differences"], cell["ess_per_second_min"]
-    shown = ["estimates", "-", "-", "-", f"{cell['sampling_seconds']:,.0f}"]
+    shown = ["estimates", *"----", f"{cell['sampling_seconds']:,.0f}"]
     if least is not None:
         until = ready + cell["tuning_seconds"] + 400.0 / least
-        shown = [f"{cell['n_draws']:,}", f"{ready:.1f}", f"{least:.3g}"]
-        shown += [f"{cell['ess_per_second_median']:.3g}", f"{until:,.0f}"]
+        shown = [f"{cell['n_draws']:,}", f"{cell['rhat_max']:.3f}", f"{ready:.1f}"]
+        shown += [f"{least:.3g}", f"{cell['ess_per_second_median']:.3g}", f"{until:,.0f}"]
     if cell["sampler"] == "ours":
         shown.append("-")
     else:
