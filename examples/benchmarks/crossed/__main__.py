@@ -89,6 +89,9 @@ def differences(cell: dict[str, Any], ours: dict[str, Any]) -> dict[str, float]:
 
 def line(cell: dict[str, Any]) -> str:
     """One run."""
+    name = f"| {cell['kind']} | {NAMES[cell['sampler']]} |"
+    if "failed" in cell:
+        return f"{name}{' - |' * 6} {cell['failed']} |\n"
     ready = cell["setup_seconds"] + cell["compile_seconds"]
     apart, least = cell["differences"], cell["ess_per_second_min"]
     shown = ["estimates", *"----", f"{cell['sampling_seconds']:,.0f}"]
@@ -100,7 +103,7 @@ def line(cell: dict[str, Any]) -> str:
         shown.append("-")
     else:
         shown.append(f"{apart['rms']:.2f} ({apart['by_chance']:.2f}), {apart['largest']:.2f}")
-    return f"| {' | '.join([cell['kind'], NAMES[cell['sampler']], *shown])} |\n"
+    return f"{name} {' | '.join(shown)} |\n"
 
 
 def table(results: Path) -> str:
@@ -135,9 +138,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(HEAD, end="", flush=True)
     for name in [name for name in NAMES if name in ("ours", *options.samplers)]:
         for kind, its in problems.items():
-            cell = numbers(run(its, name, options.seconds, options.python), its.positive)
-            found = differences(cell, ours.setdefault(kind, cell))
-            cell |= {"kind": kind, "sampler": name, "differences": found}
+            about = {"kind": kind, "sampler": name}
+            try:
+                cell = numbers(run(its, name, options.seconds, options.python), its.positive)
+                cell |= about | {"differences": differences(cell, ours.setdefault(kind, cell))}
+            except TimeoutError as error:
+                cell = about | {"failed": str(error)}
             print(line(cell), end="", flush=True)
             if not options.quick:
                 keep(cell)
