@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hard-models families size clean
+.PHONY: help demo quick test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss bench-crossed austerity2014 hard-models families size clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench-rows  memory, passes and time of rows on disk, resumes if interrupted; ARGS='--rows 1000000' for a small run"
 	@echo "make bench-peers  compare with other samplers; hours, resumes if interrupted"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
+	@echo "make bench-crossed  compare on crossed factors with crossed-effects and GPBoost"
 	@echo "make austerity2014  run the paper's experiments, resumes if interrupted; ARGS=--quick for seconds of each"
 	@echo "make hard-models  models that are easy to get wrong; resumes if interrupted"
 	@echo "make families  models of many kinds, beside NUTS; resumes if interrupted"
@@ -118,6 +119,9 @@ bench-peers: $(PEERS_READY) .venv-pymhss/.ready
 bench-pymhss: $(READY) .venv-pymhss/.ready
 	$(RUN) -m examples.benchmarks.pymhss --python .venv-pymhss/bin/python $(ARGS)
 
+bench-crossed: $(PEERS_READY) .venv-crossed/.ready
+	$(RUN) -m examples.benchmarks.crossed $(ARGS)
+
 austerity2014: $(READY)
 	$(RUN) -m examples.austerity2014 $(ARGS)
 
@@ -155,8 +159,8 @@ $(PEERS_READY): $(READY)
 	@$(INSTALL) --editable '.[peers]'
 	@touch $@
 
-# Its requirements (TensorFlow) go with no others.
-.venv-pymhss/.ready: examples/benchmarks/pymhss/requirements.txt
-	@test -x .venv-pymhss/bin/python || $(PYTHON) -m venv .venv-pymhss
-	@.venv-pymhss/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+# Programs whose requirements (TensorFlow) go with no others, or that are on no package index.
+.venv-%/.ready: examples/benchmarks/%/requirements.txt
+	@test -x .venv-$*/bin/python || $(PYTHON) -m venv .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@

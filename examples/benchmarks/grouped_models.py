@@ -5,12 +5,16 @@ from functools import partial
 
 import numpy as np
 import pymc as pm
+from numpy.typing import NDArray
 from pymc.distributions.transforms import ordered
 
 from examples.benchmarks.peers.problems import coin, hierarchical
 
 SIZES = ((100, 20_000), (1_000, 200_000), (10_000, 1_000_000), (100_000, 10_000_000))
 """Groups and rows of the same logistic regression."""
+
+BETWEEN = np.array([-2.0, -0.7, 0.7, 2.0])
+"""Ends of the categories of ordinal ratings."""
 
 
 def intercepts(n_rows: int, n_groups: int) -> pm.Model:
@@ -123,24 +127,36 @@ def crossed(n_users: int = 3_000, n_items: int = 800, n_rows: int = 100_000) -> 
     return model
 
 
-def ratings(*, is_ordinal: bool) -> pm.Model:
-    """A million ratings of 500 items by 5,000 users, as numbers or in five categories."""
-    rng, n_users, n_items, n_rows = np.random.default_rng(13), 5_000, 500, 1_000_000
+def rated(
+    kind: str, n_users: int = 5_000, n_items: int = 500, n_rows: int = 1_000_000
+) -> dict[str, NDArray]:
+    """Ratings of items by users: numbers, five categories (ordinal), or liked or not (binary)."""
+    rng = np.random.default_rng(13)
     user, item = rng.integers(n_users, size=n_rows), rng.integers(n_items, size=n_rows)
     eta = 0.3 + rng.normal(0.0, 0.7, size=n_users)[user] + rng.normal(0.0, 0.5, size=n_items)[item]
+    if kind == "normal":
+        return {"user": user, "item": item, "y": rng.normal(eta)}
+    between = BETWEEN if kind == "ordinal" else [0.0]
+    return {"user": user, "item": item, "y": np.digitize(eta + rng.logistic(size=n_rows), between)}
+
+
+def ratings(kind: str, rows: dict[str, NDArray] | None = None) -> pm.Model:
+    """An effect of each user and of each item, both of unknown scale."""
+    user, item, y = (rows or rated(kind)).values()
     with pm.Model() as model:
         of_users, of_items = pm.HalfNormal("of_users", 1.0), pm.HalfNormal("of_items", 1.0)
-        users = pm.Normal("users", 0.0, of_users, shape=n_users)
-        items = pm.Normal("items", 0.0, of_items, shape=n_items)
+        users = pm.Normal("users", 0.0, of_users, shape=int(user.max()) + 1)
+        items = pm.Normal("items", 0.0, of_items, shape=int(item.max()) + 1)
         total = users[user] + items[item]
-        if is_ordinal:
-            between = np.array([-2.0, -0.7, 0.7, 2.0])
-            cut = pm.Normal("cut", 0.0, 3.0, shape=4, transform=ordered, initval=between)
-            y = np.digitize(eta + rng.logistic(size=n_rows), between)
+        if kind == "ordinal":
+            cut = pm.Normal("cut", 0.0, 3.0, shape=4, transform=ordered, initval=BETWEEN)
             pm.OrderedLogistic("y", total, cut, observed=y, compute_p=False)
+            return model
+        total = pm.Normal("intercept", 0.0, 2.0) + total
+        if kind == "normal":
+            pm.Normal("y", total, pm.HalfNormal("sigma", 2.0), observed=y)
         else:
-            y, sigma = rng.normal(eta), pm.HalfNormal("sigma", 2.0)
-            pm.Normal("y", pm.Normal("intercept", 0.0, 2.0) + total, sigma, observed=y)
+            pm.Bernoulli("y", logit_p=total, observed=y)
     return model
 
 
@@ -201,8 +217,8 @@ GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
     "correlated": correlated,
     "item response": item_response,
     "crossed": crossed,
-    "ratings": partial(ratings, is_ordinal=False),
-    "ordinal ratings": partial(ratings, is_ordinal=True),
+    "ratings": partial(ratings, "normal"),
+    "ordinal ratings": partial(ratings, "ordinal"),
     "poststratification": poststratification,
     "2 rows": lambda: few_rows(2),
     "5 rows": lambda: few_rows(5),

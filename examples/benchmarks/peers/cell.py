@@ -5,14 +5,15 @@ import json
 import logging
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.memory import peak_megabytes
 from examples.benchmarks.peers.extra import EXTRA
-from examples.benchmarks.peers.problems import build
-from examples.benchmarks.peers.run import yardstick
+from examples.benchmarks.peers.problems import Problem, build
+from examples.benchmarks.peers.run import Run, yardstick
 from examples.benchmarks.peers.samplers import ON_GPU, sampler
 from examples.benchmarks.peers.summary import flatten, moments
 from pymc_austerity.model.row_likelihood import fingerprint
@@ -54,10 +55,15 @@ def main() -> None:
     options.file.write_text(json.dumps(cell, indent=1))
 
 
-def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, Any]:
+def measure(problem: Problem, name: str, seconds: float, share: float) -> dict[str, Any]:
     """Run a sampler, and its numbers."""
-    run = sampler(name)(problem, seconds, share=share)
-    found = moments(flatten(run.draws, problem.positive))
+    found = numbers(sampler(name)(problem, seconds, share=share), problem.positive)
+    return found | {"facts": found["facts"] | (gpu() if name in ON_GPU else {})}
+
+
+def numbers(run: Run, positive: Sequence[str]) -> dict[str, Any]:
+    """What a run took, and the moments of its draws."""
+    found = moments(flatten(run.draws, positive))
     if run.approximate:
         rates = {"median": None, "min": None}
     else:
@@ -75,7 +81,7 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
         "tuning_share": run.tuning_share,
         "stopped_early": run.stopped_early,
         "approximate": run.approximate,
-        "facts": run.facts | (gpu() if name in ON_GPU else {}),
+        "facts": run.facts,
     }
 
 

@@ -21,10 +21,15 @@ def low_rank(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     return run(problem, seconds, share, "low_rank")
 
 
-def run(problem: Problem, seconds: float, share: float, adaptation: str) -> Run:
-    """One chain; the time of tuning is told from that of sampling by the leapfrog steps."""
+def run(
+    problem: Problem, seconds: float, share: float, adaptation: str, tuned: float | None = None
+) -> Run:
+    """One chain; the time of tuning is told from that of sampling by the leapfrog steps.
+
+    `tuned` is the share of the tuning steps that are made; None is that of the number of rows.
+    """
     model = problem.model(problem.rows)
-    shortened = tuning_share(problem.n_rows)
+    shortened = tuning_share(problem.n_rows) if tuned is None else tuned
     tune = int(shortened * TUNE)
     started = now()
     compiled = nutpie.compile_pymc_model(model)

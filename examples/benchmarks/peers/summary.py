@@ -54,7 +54,7 @@ def moments(flat: NDArray[np.float64]) -> dict[str, Any]:
         "ess_min": float(ess.min()),
         "rhat_max": float(np.nanmax(rhat)) if np.isfinite(rhat).any() else None,
         "mean": flat.mean(axis=0).tolist(),
-        "sd": flat.std(axis=0, ddof=1).tolist(),
+        "sd": flat.std(axis=0, ddof=min(len(flat) - 1, 1)).tolist(),
     }
 
 

@@ -1,0 +1,1 @@
+"""Crossed factors beside the programs crossed-effects and GPBoost."""
