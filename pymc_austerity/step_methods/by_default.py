@@ -68,7 +68,7 @@ _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 they can be moved one by one, are tried first."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
-_ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.5
+_ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.2
 """Effective draws of a recorded one that are aimed at; and the transitions between two of these: at
 most how many, and how much of the time of a transition of NUTS."""
 _MOST_ROWS, _MOST_SPREAD = 0.25, 1.0

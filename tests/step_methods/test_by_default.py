@@ -242,7 +242,7 @@ class TestStepsPerDraw:
             (0.15, 1e-4, 1),  # enough
             (0.05, 1e-4, 4),
             (0.001, 1e-4, 20),
-            (0.001, 0.15, 3),  # half of the second that a transition of NUTS takes
+            (0.001, 0.06, 3),  # a fifth of the second that a transition of NUTS takes
             (0.05, 2.0, 1),
             (np.nan, np.nan, 1),
         ],
