@@ -156,8 +156,9 @@ def block_usage(idata: Any) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row for each block, in the order of a sweep: ``"untouched"`` (entries on which no row
-        depends), one per factor, ``"common"`` (entries on which all rows depend), and ``"joint"``
-        (these together with the levels of all factors but the largest). The columns are
+        depends), one per factor, ``"common"`` (entries on which all rows depend), ``"joint"``
+        (these together with the levels of all factors but the largest), ``"exchange"`` (what no
+        row notices), and ``"ridges"`` (what rows hardly notice). The columns are
 
         ``rows_mean``
             Rows that a sweep read for the block, on average.

@@ -3,7 +3,7 @@
 from pymc_austerity.levels.exchange import Exchange, Field
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, Prior, normals_of
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, shares_of_sweeps
-from pymc_austerity.levels.moves import NestedLevels, move_levels
+from pymc_austerity.levels.moves import NestedLevels, Ridges, move_levels
 from pymc_austerity.levels.posterior import (
     CommonNormal,
     FreeMean,

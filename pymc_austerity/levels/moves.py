@@ -299,6 +299,47 @@ def move_common(
     return moved._replace(distance=distance, drawn=(is_near, np.array([moved.accepted > 0.0])))
 
 
+class Ridges(NamedTuple):
+    """Directions in which levels, the means of their prior and common entries move at once.
+
+    Attributes
+    ----------
+    directions : float array, shape (k, d)
+        As long as the standard deviation of the posterior along each, given the rest.
+    duals : float array, shape (k, d)
+        Multipliers of the common entries that tell how far along each direction a point is.
+    """
+
+    directions: NDArray[np.float64]
+    duals: NDArray[np.float64]
+
+    def part(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What other moves see of a point if it moved along the directions alone, shape (d,)."""
+        return (self.duals @ theta) @ self.directions
+
+
+def move_along(
+    posterior: GroupedPosterior,
+    direction: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    rng: np.random.Generator,
+    inflation: float = 1.0,
+) -> Moved:
+    """One step of a random walk along a direction, with one decision.
+
+    Parameters
+    ----------
+    posterior, theta, rng, inflation
+        As in `move_common`.
+    direction : float array, shape (d,)
+        As long as a usual step.
+    """
+    proposed = theta + rng.standard_normal() * direction
+    log_ratio = float(posterior.row_free_part(proposed, theta))
+    log_ratio += posterior.expansion.difference(proposed, theta)
+    return decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
+
+
 @dataclass(frozen=True, eq=False)
 class NestedLevels:
     r"""Levels that rise while all levels within them fall, as effects of schools and their classes.

@@ -79,11 +79,15 @@ class PriorOnlyEntries:
         rng: np.random.Generator,
         *,
         tuning: bool,
+        apart: NDArray[np.float64],
     ) -> tuple[Moved, PriorOnlyState]:
-        """A few moves from a point; the proposal adapts while the chain is tuning."""
+        """A few moves from a point; the proposal adapts while the chain is tuning.
+
+        Random walks learn the spread of the entries without a part of the point, shape (d,).
+        """
         if isinstance(state, HamiltonianState):
             return self._along_trajectories(theta, state, rng, tuning=tuning)
-        return self._by_random_walk(theta, state, rng, tuning=tuning)
+        return self._by_random_walk(theta, state, rng, tuning=tuning, apart=apart[self.entries])
 
     def _along_trajectories(
         self,
@@ -109,6 +113,7 @@ class PriorOnlyEntries:
         rng: np.random.Generator,
         *,
         tuning: bool,
+        apart: NDArray[np.float64],
     ) -> tuple[Moved, RandomWalkState]:
         proposal, n_accepted = RandomWalkProposal(), 0
         for _ in range(_STEPS):
@@ -120,7 +125,7 @@ class PriorOnlyEntries:
             theta = proposed if accepted else theta
             n_accepted += accepted
             if tuning:
-                outcome = Outcome(before, theta[self.entries], accepted, 0)
+                outcome = Outcome(before - apart, theta[self.entries] - apart, accepted, 0)
                 state = proposal.tune(state, outcome)
         return Moved(theta, n_accepted / _STEPS, 0), state
 

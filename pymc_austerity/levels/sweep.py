@@ -13,7 +13,14 @@ from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.exchange import Exchange
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
-from pymc_austerity.levels.moves import Moved, NestedLevels, move_common, move_levels
+from pymc_austerity.levels.moves import (
+    Moved,
+    NestedLevels,
+    Ridges,
+    move_along,
+    move_common,
+    move_levels,
+)
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
@@ -36,6 +43,9 @@ sweep."""
 
 _TARGET = 0.4
 """Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
+
+_STEP_OF_A_LINE = ScaleSearch.begin(2.4)
+"""Size of a step along a line in standard deviations (Gelman, Roberts and Gilks 1996)."""
 
 _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
 """Limits of the run, which takes about a second at most."""
@@ -68,6 +78,8 @@ class SweepState(NamedTuple):
     drawn : dict of str to Average
         Draws of normal approximations that are accepted, as a share, by the kind of move: of each
         level of a factor, or of the common entries.
+    ridges : ScaleSearch
+        Size of steps along ridges, in standard deviations.
     """
 
     alone: PriorOnlyState | None
@@ -78,6 +90,7 @@ class SweepState(NamedTuple):
     exchange: ScaleSearch
     centers: dict[str, Average]
     drawn: dict[str, Average]
+    ridges: ScaleSearch = _STEP_OF_A_LINE
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
@@ -172,6 +185,8 @@ class Sweep:
         Moves along which no predictor changes.
     nested : tuple of NestedLevels
         Factors whose levels are within those of another.
+    ridges : Ridges or None
+        Directions in which levels, the means of their prior and common entries move at once.
     walk : RandomWalkProposal
         Proposals of moves that move levels along.
     centers : dict of str to Average
@@ -185,6 +200,7 @@ class Sweep:
     shares: Shares
     exchange: Exchange | None = None
     nested: tuple[NestedLevels, ...] = ()
+    ridges: Ridges | None = None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
     centers: dict[str, Average] = field(default_factory=dict)
 
@@ -195,9 +211,10 @@ class Sweep:
         last = ["common"] if self.posterior.common is not None else []
         last += ["joint"] if self.joint is not None else []
         last += ["exchange"] if self.exchange is not None else []
+        last += ["ridges"] if self.ridges is not None else []
         for levels in self.posterior.factors:
             name = levels.names.strip("[]").replace(", ", "_")
-            taken = {"untouched", "common", "joint", "exchange", *names}
+            taken = {"untouched", "common", "joint", "exchange", "ridges", *names}
             others = (f"{name}_{number}" for number in count(2))
             names.append(next(free for free in chain([name], others) if free not in taken))
         return (*names, *last)
@@ -246,6 +263,7 @@ class Sweep:
             state.exchange.end(),
             {kind: center.end() for kind, center in state.centers.items()},
             {kind: drawn.end() for kind, drawn in state.drawn.items()},
+            state.ridges.end(),
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -264,6 +282,9 @@ class Sweep:
             noise = rng.standard_normal(levels.anchor.shape)
             offset = _offset(self.centers, f"levels {factor}")
             point[levels.entries] = levels.anchor + normals.values(noise) + offset
+        if self.ridges is not None:
+            along = self.ridges.directions
+            point += rng.standard_normal(len(along)) @ along
         return point
 
     def step(
@@ -293,6 +314,8 @@ class Sweep:
             )
             run.state = run.state._replace(exchange=steps)
             uses.append(BlockUse.of([run.made(moved)]))
+        if self.ridges is not None:
+            uses.append(BlockUse.of([run.ridge(own) for own in self.ridges.directions]))
         return run.theta, run.state, dict(zip(self.blocks, uses, strict=True))
 
 
@@ -354,12 +377,28 @@ class _Run:
             self.state = self.state._replace(joint=joint)
         return BlockUse.of([self.made(moved, "joint")])
 
+    def ridge(self, direction: NDArray[np.float64]) -> Moved:
+        """Move along a ridge."""
+        search = self.state.ridges
+        where = self.sweep.posterior, search.scale * direction, self.theta, self.rng
+        moved = self.made(move_along(*where, self.state.inflation("ridges")), "ridges")
+        if self.tuning:
+            accepted = moved.accepted > 0.0
+            self.state = self.state._replace(ridges=search.step(accepted, _TARGET))
+        return moved
+
+    @property
+    def _part_of_ridges(self) -> NDArray[np.float64]:
+        """What moves along ridges have made of the point, which says nothing of other moves."""
+        ridges = self.sweep.ridges
+        return np.zeros(self.theta.size) if ridges is None else ridges.part(self.theta)
+
     def untouched(self) -> BlockUse:
         """Move entries that no row reads, by themselves and with the levels that depend on them."""
         sweep, along, lengths = self.sweep, list(self.state.along), list(self.state.lengths)
         assert sweep.untouched is not None and self.state.alone is not None
         moved, alone = sweep.untouched.move(
-            self.theta, self.state.alone, self.rng, tuning=self.tuning
+            self.theta, self.state.alone, self.rng, tuning=self.tuning, apart=self._part_of_ridges
         )
         done = [self.made(moved)]
         for number, factor in enumerate(sweep._with_hyperparameters()):
@@ -378,7 +417,8 @@ class _Run:
         there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
         along = self._along(factor, entries, kind)
         moved = self.made(along.jump(there, log_ratio, self.rng), kind)
-        return moved, self._tuned(walk, before, self.theta[entries], moved)
+        part = self._part_of_ridges[entries]
+        return moved, self._tuned(walk, before - part, self.theta[entries] - part, moved)
 
     def _walked_far(
         self, factor: int, walk: RandomWalkState, length: ScaleSearch

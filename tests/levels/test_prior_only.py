@@ -37,7 +37,9 @@ def walked(untouched, theta, n_steps, rng):
     for step in range(1_000 + n_steps):
         if step == 1_000:
             state = untouched.freeze(state)
-        moved, state = untouched.move(theta, state, rng, tuning=step < 1_000)
+        moved, state = untouched.move(
+            theta, state, rng, tuning=step < 1_000, apart=np.zeros_like(theta)
+        )
         theta = moved.point
         points.append(theta)
     return np.array(points[1_000:])

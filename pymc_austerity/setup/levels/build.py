@@ -43,7 +43,7 @@ from pymc_austerity.setup.levels.blocks import (
     prior_only_entries,
     remainder_of_expansion,
 )
-from pymc_austerity.setup.levels.directions import joint_block
+from pymc_austerity.setup.levels.directions import joint_block, ridges
 from pymc_austerity.setup.levels.factors import (
     factors_of,
     free_means,
@@ -240,7 +240,8 @@ def _moves(
     shares = shares_of_sweeps(posterior, joint)
     exchange = exchange_of(parts, anchor, posterior)
     nested = nested_levels(parts, anchor, factors) if not means else ()
-    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange, nested)
+    lines = ridges(parts, anchor)
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange, nested, lines)
     return _Moves(sweep, reads_all, residuals.compiled_as)
 
 

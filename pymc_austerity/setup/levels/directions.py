@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh, pinv, solve
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from pymc_austerity.levels import JointBlock, LevelNormals, normals_of
+from pymc_austerity.levels import JointBlock, LevelNormals, Ridges, normals_of
 from pymc_austerity.setup.levels.anchor import LevelAnchor, block_diagonal, level_blocks
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 
@@ -20,6 +20,13 @@ _FAST = 0.1
 
 _DENSE = 500
 """Entries up to which all eigenvectors are found at once."""
+
+_RIDGE = 0.1
+"""Precision along a direction, to the precision when either the means of the prior or the common
+entries stay where they are, below which moves along it are worth their time."""
+
+_MOST_NUMBERS = 20_000_000
+"""Numbers of the derivatives of the entries that no row reads."""
 
 _PRODUCTS = 100
 """Products with the matrix of more entries, for some eigenvectors: any directions are valid."""
@@ -89,6 +96,86 @@ def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
         [(number, places[own]) for number, own in enumerate(smaller, start=1)],
         found.stays,
     )
+
+
+def ridges(parts: GroupedModel, anchor: LevelAnchor) -> Ridges | None:
+    r"""Directions in which levels, the means of their prior and common entries move at once.
+
+    With :math:`a_g \sim N(\mu, \tau^2)` and rows that read :math:`a_g + b x_i`, all :math:`a_g` and
+    :math:`\mu` can rise and :math:`b` fall. Rows hardly notice if all :math:`x_i` are far from 0,
+    as years are. Neither moves of :math:`\mu` and the levels nor moves of :math:`b` and the levels
+    lead far then. Each direction is that of least curvature at the anchor in which all levels rise
+    by one.
+
+    Parameters
+    ----------
+    parts : GroupedModel
+    anchor : LevelAnchor
+
+    Returns
+    -------
+    Ridges or None
+        None where moves of fewer entries lead as far.
+    """
+    common, untouched, size = parts.blocks.common, parts.blocks.untouched, anchor.point.size
+    n_free = common.size + untouched.size
+    if not (common.size and untouched.size) or n_free > _DENSE or n_free * size > _MOST_NUMBERS:
+        return None
+    precision = sparse.csr_array(-(anchor.hessian + anchor.row_free_hessian))
+    of_untouched = -parts.untouched_row_free.hessian(anchor.point)
+    of_others = of_untouched.copy()
+    of_others[:, untouched] = 0.0
+    found = []
+    for own in (own for factor in parts.factors for own in factor.entries.T):
+        means = _means_of(parts, anchor, own)
+        if not means.size:
+            continue
+        basis = np.zeros((size, 1 + common.size + means.size))
+        basis[own, 0] = 1.0
+        basis[np.concatenate([common, means]), np.arange(1, basis.shape[1])] = 1.0
+        products = precision @ basis + of_others.T @ basis[untouched]
+        products[untouched] += of_untouched @ basis
+        curved, n_common = basis.T @ products, 1 + common.size
+        try:
+            least, amounts = _least(curved, slice(1, None))
+            others = [_least(curved, slice(1, n_common)), _least(curved, slice(n_common, None))]
+        except LinAlgError:
+            continue
+        if 0.0 < least < _RIDGE * min(each for each, _ in others):
+            found.append(basis @ np.concatenate([[1.0], amounts]) / np.sqrt(least))
+    if not found:
+        return None
+    directions, weights = np.stack(found), np.sqrt(precision.diagonal()[common])
+    duals = np.zeros_like(directions)
+    duals[:, common] = pinv((directions[:, common] * weights).T) * weights
+    return Ridges(directions, duals)
+
+
+def _least(curved: NDArray[np.float64], free: slice) -> tuple[float, NDArray[np.float64]]:
+    """Least curvature in which the first coordinate is 1 and some are free, and what these are."""
+    amounts = -solve(curved[free, free], curved[free, 0], assume_a="pos")
+    return float(curved[0, 0] + curved[0, free] @ amounts), amounts
+
+
+def _means_of(
+    parts: GroupedModel, anchor: LevelAnchor, levels: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Means of the prior of levels, means of these, and so on.
+
+    How the log-density bends in an entry and a mean of its normal prior does not depend on the
+    entry.
+    """
+    untouched, hessian = parts.blocks.untouched, parts.untouched_row_free.hessian
+    here, rng = hessian(anchor.point), np.random.default_rng(8)
+    is_mean, frontier = np.zeros(untouched.size, dtype=bool), levels
+    while frontier.size:
+        there = anchor.point.copy()
+        there[frontier] += rng.standard_normal(frontier.size)
+        before, after = here[:, frontier], hessian(there)[:, frontier]
+        is_new = before.any(axis=1) & np.isclose(before, after, 1e-6, 1e-9).all(axis=1) & ~is_mean
+        is_mean |= is_new
+        frontier = untouched[is_new]
+    return untouched[is_mean]
 
 
 def _normals(precision: sparse.csr_array, entries: NDArray[np.int64]) -> LevelNormals:
