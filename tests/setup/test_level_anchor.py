@@ -8,6 +8,7 @@ from scipy.linalg import block_diag
 
 from pymc_austerity import GroupedMH
 from pymc_austerity.setup.levels.anchor import _bent_down
+from tests.running import built
 
 FIRST = (20, 2)
 
@@ -48,3 +49,22 @@ def test_scales_of_levels_with_one_row():
         pm.Normal("y", mean[group], pm.math.exp(log_scale[group]), observed=y)
         step = GroupedMH()
     assert "120 levels" in step.summary
+
+
+def test_scales_of_common_entries_do_not_collapse():
+    """A random walk that all rows read, with few changes, beside levels."""
+    rng = np.random.default_rng(4)
+    group, month = rng.integers(40, size=2_000), rng.integers(12, size=2_000)
+    with pm.Model() as model:
+        steps = pm.GaussianRandomWalk(
+            "walk", sigma=pm.HalfNormal("s"), init_dist=pm.Normal.dist(), steps=11
+        )
+        effect = pm.Normal("effect", 0.0, pm.HalfNormal("tau"), shape=40)
+        y = rng.random(2_000) < 0.3
+        pm.Bernoulli("y", logit_p=steps[month] + effect[group], observed=y)
+    target = built(model, GroupedMH).target
+    names = [variable.name for variable in model.value_vars]
+    start = target.coordinates.start
+    place = names.index("s_log__")
+    assert place == 0 and start.size == 54
+    assert target.sweep.posterior.anchor[0] > -4.0

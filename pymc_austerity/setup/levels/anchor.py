@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.sparse.linalg import splu
 
@@ -271,7 +272,7 @@ def _with_untouched(
     own, scaled = parts.blocks.untouched, parts.scaled
     free = np.setdiff1d(np.arange(own.size), scaled)
     normals, nothing = level_normals(parts, point, hessian), np.zeros(own.size)
-    drawn = drawn_levels(parts, point, normals, noise)
+    drawn = _with_common(parts, drawn_levels(parts, point, normals, noise), point, hessian)
     no_rows = np.zeros((own.size, own.size))
 
     def exact(values: NDArray) -> tuple[float, NDArray[np.float64]]:
@@ -338,6 +339,29 @@ def drawn_levels(
     for factor, normal, xi in zip(parts.factors, normals, noise, strict=True):
         drawn[factor.entries] += normal.values(xi)
     return drawn
+
+
+def _with_common(
+    parts: GroupedModel,
+    drawn: NDArray[np.float64],
+    point: NDArray[np.float64],
+    hessian: sparse.csr_array,
+) -> NDArray[np.float64]:
+    """The drawn point with a draw of the common entries, which may have a scale, too.
+
+    As they are where their precision is not positive definite.
+    """
+    common = parts.blocks.common
+    precision = -hessian[common][:, common].toarray()
+    precision -= parts.common_row_free.hessian(point)[:, common]
+    try:
+        root = cholesky(precision, lower=True)
+    except (LinAlgError, ValueError):
+        return drawn
+    there = drawn.copy()
+    noise = np.random.default_rng(9).standard_normal(common.size)
+    there[common] += solve_triangular(root, noise, trans="T", lower=True)
+    return there
 
 
 def level_blocks(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> NDArray[np.float64]:
