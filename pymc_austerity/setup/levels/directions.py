@@ -25,7 +25,7 @@ _RIDGE = 0.1
 """Precision along a direction, to the precision when either the means of the prior or the common
 entries stay where they are, below which moves along it are worth their time."""
 
-_MOST_NUMBERS = 20_000_000
+_MOST_NUMBERS = 5_000_000
 """Numbers of the derivatives of the entries that no row reads."""
 
 _PRODUCTS = 100
