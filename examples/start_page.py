@@ -59,7 +59,7 @@ def draw(results: Path, file: Path) -> None:
     for axis, (points, what, title) in zip(axes[0], panels, strict=True):
         _panel(axis, points, what, title)
     axes[0, 0].set_ylabel("seconds to 1,000 effective draws")
-    axes[0, 0].legend(fontsize="small", frameon=False)
+    axes[0, 0].legend(fontsize="x-small", labelspacing=0.3, frameon=False)
     figure.savefig(file, dpi=100)
     plt.close(figure)
 

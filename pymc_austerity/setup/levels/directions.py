@@ -139,7 +139,7 @@ def ridges(parts: GroupedModel, anchor: LevelAnchor) -> Ridges | None:
         try:
             least, amounts = _least(curved, slice(1, None))
             others = [_least(curved, slice(1, n_common)), _least(curved, slice(n_common, None))]
-        except LinAlgError:
+        except (LinAlgError, ValueError):  # not positive definite, or not finite
             continue
         if 0.0 < least < _RIDGE * min(each for each, _ in others):
             found.append(basis @ np.concatenate([[1.0], amounts]) / np.sqrt(least))
