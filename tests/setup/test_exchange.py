@@ -149,7 +149,7 @@ def test_rows_are_expanded_about_a_mean_where_few_draws_of_levels_are_accepted(m
     for least in (0.0, 1.1):
         monkeypatch.setattr(build, "_WELL_ACCEPTED", least)
         accepted.append(built(items(), GroupedMH).target.pilot.accepted)
-    assert np.diff(accepted) > 0.05
+    assert np.diff(accepted) > 0.02  # about twice the standard error
 
 
 @pytest.mark.exhaustive
