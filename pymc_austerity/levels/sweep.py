@@ -47,6 +47,9 @@ _TARGET = 0.4
 _STEP_OF_A_LINE = ScaleSearch.begin(2.4)
 """Size of a step along a line in standard deviations (Gelman, Roberts and Gilks 1996)."""
 
+_STEPS_ALONG_RIDGES = 3
+"""In a sweep, along each: a random walk needs about four to forget where it began."""
+
 _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
 """Limits of the run, which takes about a second at most."""
 
@@ -315,7 +318,8 @@ class Sweep:
             run.state = run.state._replace(exchange=steps)
             uses.append(BlockUse.of([run.made(moved)]))
         if self.ridges is not None:
-            uses.append(BlockUse.of([run.ridge(own) for own in self.ridges.directions]))
+            along = np.repeat(self.ridges.directions, _STEPS_ALONG_RIDGES, axis=0)
+            uses.append(BlockUse.of([run.ridge(own) for own in along]))
         return run.theta, run.state, dict(zip(self.blocks, uses, strict=True))
 
 
