@@ -49,8 +49,8 @@ class Settings:
     """How decisions are made, as the user wants it; see `AusterityMH` for the meaning of each.
 
     None stands for an `epsilon` or a `batch_size` that is chosen. `Options` has checked
-    `batch_size`, `sampling` and `control_variates`. `only_with_surrogate` says to
-    give up where all rows would have to be read.
+    `batch_size`, `sampling` and `control_variates`. `only_with_surrogate` says to give up where all
+    rows would have to be read.
 
     Raises
     ------

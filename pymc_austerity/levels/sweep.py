@@ -392,18 +392,18 @@ class _Run:
         return moved
 
     @property
-    def _part_of_ridges(self) -> NDArray[np.float64]:
-        """What moves along ridges have made of the point, which says nothing of other moves."""
-        ridges = self.sweep.ridges
-        return np.zeros(self.theta.size) if ridges is None else ridges.part(self.theta)
+    def _apart(self) -> NDArray[np.float64]:
+        """What ridges have made of the point, which a walk that learns its spread leaves out."""
+        if self.sweep.ridges is None or not self.tuning:
+            return np.zeros(self.theta.size)
+        return self.sweep.ridges.part(self.theta)
 
     def untouched(self) -> BlockUse:
         """Move entries that no row reads, by themselves and with the levels that depend on them."""
         sweep, along, lengths = self.sweep, list(self.state.along), list(self.state.lengths)
         assert sweep.untouched is not None and self.state.alone is not None
-        moved, alone = sweep.untouched.move(
-            self.theta, self.state.alone, self.rng, tuning=self.tuning, apart=self._part_of_ridges
-        )
+        where = self.theta, self.state.alone, self.rng
+        moved, alone = sweep.untouched.move(*where, tuning=self.tuning, apart=self._apart)
         done = [self.made(moved)]
         for number, factor in enumerate(sweep._with_hyperparameters()):
             if _left_out(sweep.shares.along[factor], self.rng):
@@ -421,7 +421,7 @@ class _Run:
         there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
         along = self._along(factor, entries, kind)
         moved = self.made(along.jump(there, log_ratio, self.rng), kind)
-        part = self._part_of_ridges[entries]
+        part = self._apart[entries]
         return moved, self._tuned(walk, before - part, self.theta[entries] - part, moved)
 
     def _walked_far(

@@ -50,6 +50,8 @@ class AusterityStep(WholeModelSampler):
         Deterministics with one entry per row.
     is_chosen_by_default : bool
         Whether the user left the choice of a step method to `AusterityMH`.
+    steps_per_draw : int
+        Transitions between recorded draws.
     """
 
     n_rows: int
@@ -57,6 +59,7 @@ class AusterityStep(WholeModelSampler):
     setup_seconds: float
     deterministics_by_row: tuple[str, ...] = ()
     is_chosen_by_default: bool = False
+    steps_per_draw: int = 1
     stats_dtypes_shapes: dict[str, Any]
     _model: pm.Model | None
     _explanation: str
@@ -111,7 +114,7 @@ class AusterityStep(WholeModelSampler):
     def summary(self) -> str:
         """Two lines: what was built and how exact it is, and what it costs."""
         what, cost, _ = self._words
-        steps = getattr(self, "steps_per_draw", 1)
+        steps = self.steps_per_draw
         several = f", {steps} transitions a draw" if steps > 1 else ""
         return (
             f"{self._who}: {what}\nCost: {cost}{several}; set-up took {self.setup_seconds:.1f} s."

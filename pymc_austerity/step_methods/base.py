@@ -153,7 +153,6 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     # ------------------------------------------------------------------ one step
 
     coordinates: Coordinates
-    steps_per_draw = 1
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Make as many transitions as there are in a draw, and record the cost."""

@@ -1,6 +1,7 @@
 """The mode of entries that rows read, given likely values of those that no row reads."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,11 @@ class LevelAnchor:
     gradient: NDArray[np.float64]
     hessian: sparse.csr_array
     row_free_hessian: sparse.csr_array
+
+    @cached_property
+    def precision(self) -> sparse.csr_array:
+        """Negative Hessian of the log-density, for the entries that rows read."""
+        return sparse.csr_array(-(self.hessian + self.row_free_hessian))
 
 
 def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelAnchor:

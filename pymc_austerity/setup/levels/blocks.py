@@ -52,8 +52,7 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
     own = parts.blocks.common
     if not own.size:
         return None
-    precision = sparse.csr_array(-(anchor.hessian + anchor.row_free_hessian))
-    given = precision[own][:, own].toarray()
+    given = anchor.precision[own][:, own].toarray()
     try:
         root, inverse_root = _roots(given)
     except LinAlgError:

@@ -71,7 +71,7 @@ def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
         return None
     places = np.empty(anchor.point.size, dtype=np.int64)
     places[entries] = np.arange(entries.size)
-    precision = sparse.csr_array(-(anchor.hessian + anchor.row_free_hessian))
+    precision = anchor.precision
     within, between = precision[entries][:, entries], precision[first.ravel()][:, entries]
     blocks = [common[None]] * bool(common.size) + smaller
     found = _slowest(
@@ -121,7 +121,7 @@ def ridges(parts: GroupedModel, anchor: LevelAnchor) -> Ridges | None:
     n_free = common.size + untouched.size
     if not (common.size and untouched.size) or n_free > _DENSE or n_free * size > _MOST_NUMBERS:
         return None
-    precision = sparse.csr_array(-(anchor.hessian + anchor.row_free_hessian))
+    precision = anchor.precision
     of_untouched = -parts.untouched_row_free.hessian(anchor.point)
     of_others = of_untouched.copy()
     of_others[:, untouched] = 0.0
