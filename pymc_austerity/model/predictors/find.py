@@ -164,6 +164,8 @@ def _structure(rows: Variable, found: Walk, split: RowLikelihood, layout: PointM
     by_row, batched = {}, {}
     length = etas[own[0]].shape[0]
     for variable, array in arrays.items():
+        if not array.size:
+            raise _NoStructureError("its rows read an empty array")
         vectors = mapped(lambda m: _vector(m, made, offsets), array)
         axis = found.facts.axis(variable)
         if axis is None:

@@ -17,7 +17,7 @@ from pymc_austerity.levels import (
     NestedLevels,
     Unread,
 )
-from pymc_austerity.setup.levels.anchor import LevelAnchor
+from pymc_austerity.setup.levels.anchor import LevelAnchor, NoGroupsError
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 
 _MOST_COLUMNS = 300
@@ -166,7 +166,10 @@ def _fields(parts: GroupedModel, anchor: LevelAnchor) -> Field | None:
     if not weights.size:
         return None
     weights[abs(weights) < _NOTHING * abs(weights).max(axis=1, keepdims=True)] = 0.0
-    weights /= abs(weights @ _at(terms, anchor.point).T).max(axis=1, keepdims=True)
+    largest = abs(weights @ _at(terms, anchor.point).T).max(axis=1, keepdims=True)
+    if not largest.all():
+        raise NoGroupsError("a factor of a product is zero at the mode")
+    weights /= largest
     fields = _as_field(terms, weights, size)
     near = fields.combined(_NEARBY * np.eye(len(weights)))
     return fields if _change_nothing(parts, anchor.point, near) else None

@@ -248,6 +248,17 @@ def test_too_many_predictors_are_a_reason(rng):
     assert reason == "it is a function of 70 linear predictors, more than 64"
 
 
+def test_rows_that_read_an_empty_array_are_a_reason(rng):
+    x, y = rng.standard_normal((2, 40))
+
+    def write():
+        slopes = pm.Normal("slopes", shape=3)
+        mean = pt.tanh(x * slopes[0] + pt.sort(slopes[3:]).sum())
+        pm.Normal("y", mean, 1.0, observed=y)
+
+    assert structured(write, rng).structure == "its rows read an empty array"
+
+
 def test_other_step_methods_are_a_reason():
     at = at_start(normal_mean(10))
     shared = {at.variables[0]: pytensor.shared(0.0)}
