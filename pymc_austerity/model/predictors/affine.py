@@ -99,7 +99,7 @@ def cumulated(array: Affine, axis: int) -> Affine:
     """
     along = np.moveaxis(array.numbers, axis, 0)
     later, earlier = np.tril_indices(along.shape[0])
-    if later.size * along[0].size > _MOST_PRODUCTS:
+    if later.size * np.prod(along.shape[1:], dtype=float) > _MOST_PRODUCTS:
         raise TooLargeError
     into, numbers = along[later], along[earlier]
     return _combined(array, array.shape, into, numbers, np.ones(into.shape))

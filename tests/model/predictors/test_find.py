@@ -248,15 +248,30 @@ def test_too_many_predictors_are_a_reason(rng):
     assert reason == "it is a function of 70 linear predictors, more than 64"
 
 
-def test_rows_that_read_an_empty_array_are_a_reason(rng):
+@pytest.mark.parametrize("function", [pt.sort, pt.cumsum])
+def test_rows_that_read_an_empty_array_are_a_reason(function, rng):
     x, y = rng.standard_normal((2, 40))
 
     def write():
         slopes = pm.Normal("slopes", shape=3)
-        mean = pt.tanh(x * slopes[0] + pt.sort(slopes[3:]).sum())
+        mean = pt.tanh(x * slopes[0] + function(pt.exp(slopes[3:])).sum())
         pm.Normal("y", mean, 1.0, observed=y)
 
     assert structured(write, rng).structure == "its rows read an empty array"
+
+
+def test_a_cumulative_sum_of_nothing_is_linear(rng):
+    x, y = rng.standard_normal((2, 40))
+
+    def write():
+        slopes = pm.Normal("slopes", shape=3)
+        pm.Normal("y", pt.tanh(x * slopes[0] + pt.cumsum(slopes[3:]).sum()), 1.0, observed=y)
+
+    found = structured(write, rng)
+    block = [leaf.array for leaf in found.split.leaves]
+    rows = found.of_etas(found.etas(np.array([0.3, -0.2, 0.7]), block), block)
+    expected = -0.5 * (y - np.tanh(0.3 * x)) ** 2 - 0.5 * np.log(2 * np.pi)
+    np.testing.assert_allclose(rows, expected, rtol=1e-10)
 
 
 def test_other_step_methods_are_a_reason():
