@@ -282,7 +282,8 @@ def transitions_by_trajectories(
     """
     current = start.copy()
     for t in range(len(points)):
-        statistics[t] = 0.0
+        for k in range(statistics.shape[1]):  # assigned to slices, numba compiles a second more
+            statistics[t, k] = 0.0
         statistics[t, 4] = math.nan
         proposed, n_accepted = _end(its, current, rng)
         verdict = REJECTED
@@ -304,7 +305,8 @@ def transitions_by_trajectories(
         statistics[t, 0] = verdict
         if verdict == ACCEPTED:
             current = proposed
-        points[t] = current
+        for i in range(current.size):
+            points[t, i] = current[i]
     return len(points)
 
 
