@@ -152,11 +152,18 @@ def _mode(
     """
     point, density = start.astype(np.float64), posterior.density(start.dtype)
     source = posterior.source
-    searches = [lambda: (trust_region(point, density), density)]
-    if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
-        searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng))
     may_have_kinks = density.has_averages and not isinstance(source, SampledRows)
     may_have_kinks &= point.size <= _MOST_WITH_KINKS
+
+    def refuse_kinks(at: NDArray[np.float64]) -> None:
+        (own,) = rng.spawn(1)
+        if have_kinks(some_rows(density, source, _SOME_ROWS, own), at, own):
+            raise KinkError("rows have kinks")
+
+    check = refuse_kinks if may_have_kinks else None
+    searches = [lambda: (trust_region(point, density, check), density)]
+    if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
+        searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng, check))
     for search in searches:
         found = _tried(search, density, check=may_have_kinks)
         if may_have_kinks and not found.is_sure:
@@ -194,6 +201,7 @@ def _mode_on_some_rows(
     density: RowDensity,
     posterior: LogPosterior,
     rng: np.random.Generator,
+    check: Callable[[NDArray], None] | None,
 ) -> tuple[NDArray[np.float64], RowDensity]:
     """Search on random rows first, then on those that matter at its end."""
     source = posterior.source
@@ -201,7 +209,7 @@ def _mode_on_some_rows(
         some = some_rows(density, source, source.n_rows, rng)
         return trust_region(point, some), some
     some = some_rows(density, source, _SOME_ROWS, rng)
-    point = trust_region(point, some)
+    point = trust_region(point, some, check)
     for _ in range(_MOST_ROUNDS):
         root = inverse_root(-some.hessian(point))
         some = density.on(_rows_that_matter(point, root, posterior, rng))

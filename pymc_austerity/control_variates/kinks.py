@@ -11,7 +11,7 @@ from pymc_austerity.control_variates.search import (
     inverse_root,
 )
 
-_CLOSE, _ON_SOME = 0.3, 2.0
+_CLOSE, _ON_SOME = 1.0, 2.0
 """Distance from the mode, in posterior standard deviations, that is near enough: beside it single
 rows turn; and where some rows stand for many."""
 _MOST_STEPS = 200

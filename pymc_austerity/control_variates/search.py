@@ -1,6 +1,7 @@
 """The search for a mode, on some rows or on all."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +23,8 @@ _CLOSE_ENOUGH = 0.02
 
 _STEEP = 1e3
 """Gradient relative to that at the start of a search, from which on it leads to no mode."""
+_MANY_STEPS = 40
+"""Steps after which a search in trust regions has some difficulty."""
 _MOST_PASSES = 25
 _BISECTIONS = 15
 _JUMP = 0.1
@@ -198,8 +201,20 @@ class LogDensity(Protocol):
         """Hessian, shape (d, d)."""
 
 
-def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.float64]:
+def trust_region(
+    start: NDArray[np.float64],
+    density: LogDensity,
+    check: Callable[[NDArray[np.float64]], None] | None = None,
+) -> NDArray[np.float64]:
     """Mode of a log-density that is cheap to evaluate, by Newton's method in trust regions.
+
+    Parameters
+    ----------
+    start : float array, shape (d,)
+        Where the search starts.
+    density : LogDensity
+    check : callable, optional
+        Called once, where a search is after many steps; it may raise an error.
 
     Raises
     ------
@@ -226,12 +241,19 @@ def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.
             raise NoModeError("the log-density has no bound")
         return np.nan_to_num(-density.hessian(point))
 
+    numbers = count(1)
+
+    def step(point: NDArray) -> None:
+        if next(numbers) == _MANY_STEPS and check is not None:
+            check(point)
+
     with np.errstate(all="ignore"):
         result = minimize(
             negative,
             start,
             jac=True,
             hess=hessian,
+            callback=step,
             method="trust-exact",
             options={"gtol": 1e-3, "maxiter": 200},
         )

@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymc as pm
 
@@ -56,7 +56,9 @@ _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
 where it has no difficulties, and short chains still tune. It has some where a normal approximation
 is poor, and in hierarchies: of twenty of its draws, none to two are effective for the worst
-entry. No difficulties are assumed of transitions that were made."""
+entry."""
+_OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
+"""The same where transitions of NUTS were made, which show some of its difficulties."""
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
@@ -105,13 +107,44 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         if measured is not None and _is_long(measured):
             cost, reason = measured, ""
     if not reason:
-        step, found, reason = _on_few_rows(request, variables, model, point, size, cost)
-        if not reason:
-            step.take(_steps_per_draw(found, cost))
-            return step
+        where, begun = (request, variables, model, point, size), time.process_time()
+        best = _on_few_rows(*where, cost, _time_for_setup(cost))
+        if best.why_not and nuts is None:  # it is compiled now, and shows what it takes
+            spent, compiling = time.process_time() - begun, time.perf_counter()
+            nuts = on_all_rows(variables, model, its)
+            cost = _measured(nuts, variables, point, compiling) or cost
+            if cost.is_measured and best.step is not None:
+                best = best._replace(why_not=_why_not(best.step, best.found, cost))
+            elif cost.is_measured and best.is_late and _time_for_setup(cost) > 2.0 * spent:
+                best = _on_few_rows(*where, cost, _time_for_setup(cost) - spent)
+        if not best.why_not:
+            best.step.take(_steps_per_draw(best.found, cost))
+            return best.step
+        reason = best.why_not
     nuts = nuts or on_all_rows(variables, model, its)
     nuts.choose_because(reason, started)
     return nuts
+
+
+class _Best(NamedTuple):
+    """The best step method of this package.
+
+    Attributes
+    ----------
+    step : step method
+        None where there is none.
+    found : Probe
+        What its short chains showed.
+    why_not : str
+        Why NUTS is better, as a clause; empty if it is not.
+    is_late : bool
+        Whether set-up was given up for the time that it took.
+    """
+
+    step: Any
+    found: Probe
+    why_not: str
+    is_late: bool = False
 
 
 def _is_long(cost: CostOfNUTS) -> bool:
@@ -163,20 +196,21 @@ def _on_few_rows(
     point: dict[str, Any],
     size: Size,
     cost: CostOfNUTS,
-) -> tuple[Any, Probe, str]:
-    """The best step method of this package and its short chains, or why NUTS is better."""
+    seconds: float,
+) -> _Best:
+    """Set up what may be better than NUTS, within some processor time, and try it."""
     tried: list[tuple[Any, Probe]] = []
-    reason = ""
+    reason, is_late = "", False
     try:
-        with within(_time_for_setup(cost)):
+        with within(seconds):
             for step in _candidates(request, variables, model, size):
                 if isinstance(step, WideHMC):  # it was tried at set-up
-                    return step, NOTHING_KNOWN, ""
+                    return _Best(step, NOTHING_KNOWN, "")
                 tried.append((step, _probed(step, point, cost)))
                 if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
     except SetupTooLongError as error:
-        reason = str(error)
+        reason, is_late = str(error), True
     except (NotRowwiseError, DataError, SettingError) as error:
         reason = str(error).partition(": ")[0]
     except Warning:  # where the user has made an error of it
@@ -187,9 +221,9 @@ def _on_few_rows(
         )
         reason = f"set-up failed with {type(error).__name__}"
     if not tried:
-        return None, NOTHING_KNOWN, reason
+        return _Best(None, NOTHING_KNOWN, reason, is_late)
     step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-    return step, found, _why_not(step, found, cost)
+    return _Best(step, found, _why_not(step, found, cost))
 
 
 def _candidates(
@@ -259,16 +293,18 @@ def _probed(step: Any, point: dict[str, Any], cost: CostOfNUTS) -> Probe:
     if found.n_steps == few and not is_clear:
         found = probe(step, point, usual, many)
     for n_steps in _PROBE_STEPS:
-        if longest > usual and found.n_steps < n_steps and _why_not(step, found, cost):
+        is_open = found.is_vague or _why_not(step, found, cost)
+        if longest > usual and found.n_steps < n_steps and is_open:
             found = probe(step, point, longest, n_steps)
     return found
 
 
 def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
     """What short chains say against a step method; empty if nothing."""
-    margin = _OF_LEVELS
+    margin, measured = _OF_LEVELS, _OF_THOSE_OF_LEVELS
     if isinstance(step, FewRowsStep):
         margin = _MARGIN if step.target.surrogate is None else _NOT_NORMAL
+        measured = _OF_TRANSITIONS
         if (
             isinstance(step.target.sampling, StratifiedSampling)
             and found.share_of_rows > _MOST_ROWS
@@ -277,7 +313,10 @@ def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
             return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < (1.0 if cost.is_measured else margin) * cost.per_draw:
+    if (
+        found.seconds_per_effective_draw
+        < (measured if cost.is_measured else margin) * cost.per_draw
+    ):
         return ""
     return "an effective draw is expected to take longer without it"
 

@@ -24,6 +24,8 @@ _LARGEST_R_HAT = 2.0
 draws each give less in the worst of 1,000 entries."""
 _IN_TAILS = 0.005
 """Share of the entries of a variable that may differ by more."""
+_FEWEST_EFFECTIVE = 20
+"""Effective draws of all chains: of so few draws, five are the fewest that can be seen."""
 _MOST_ENTRIES = 2_000
 _SEED = 20_140_622
 
@@ -50,6 +52,11 @@ class Probe(NamedTuple):
     share_effective: float
     share_of_rows: float = 0.0
     n_steps: int = 0
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether chains may mix worse than they show: few of their draws were effective."""
+        return self.share_effective * _N_CHAINS * (self.n_steps // 2) < _FEWEST_EFFECTIVE
 
 
 NOTHING_KNOWN = Probe("", np.nan, np.nan)
@@ -92,7 +99,8 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
     ends = np.cumsum([_seen(point[name]).size for name in names])[:-1]
     if any(_worst(own) > _LARGEST_R_HAT for own in np.split(r_hat_of_entries(kept), ends)):
         return Probe("short chains did not forget where they began", np.inf, 0.0, *cost)
-    share = effective_draws(kept, _IN_TAILS) / kept[..., 0].size
+    n_effective = min(effective_draws(own, _IN_TAILS) for own in np.split(kept, ends, axis=2))
+    share = n_effective / kept[..., 0].size
     return Probe("", per_step / share, share, *cost)
 
 

@@ -261,6 +261,20 @@ def test_a_density_without_bound_has_no_mode():
         trust_region(np.array([0.5, -0.3, 0.2, 1.0, -1.0, 0.1, 0.0]), density_of(levels_alone))
 
 
+def test_a_long_search_is_looked_at_once():
+    """The curvature says nothing of the next kink."""
+    x = np.random.default_rng(1).normal(size=(300, 2))
+    kinked = SimpleNamespace(
+        gradient=lambda p: (-np.abs(x @ p - 1.0).sum(), -np.sign(x @ p - 1.0) @ x),
+        hessian=lambda p: -1e-3 * np.eye(2),
+    )
+    seen = []
+    trust_region(np.zeros(2), kinked, seen.append)
+    assert len(seen) == 1
+    trust_region(np.zeros(2), density_of(close_fit(0.1)), seen.append)
+    assert len(seen) == 1
+
+
 class Kinked:
     """A normal log-density with a Laplace prior."""
 

@@ -294,6 +294,25 @@ class TestFewLevels:
         assert [isinstance(step, GroupedMH) for step in chosen] == [False, True]
 
 
+class TestNUTSIsTriedWhereItWouldBeTaken:
+    """It is compiled then, and may be slower than expected."""
+
+    @pytest.fixture(autouse=True)
+    def slow(self, plans, monkeypatch):
+        slow = CostOfNUTS(10.0, is_measured=True)
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
+
+    def test_another_step_method_may_be_faster_then(self, monkeypatch):
+        monkeypatch.setattr(by_default, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
+        assert type(built(normal_model(300))) is FewRowsStep
+
+    def test_set_up_may_have_more_time_then(self, monkeypatch):
+        monkeypatch.setattr(
+            by_default, "_time_for_setup", lambda cost: 1_000.0 if cost.is_measured else 0.0
+        )
+        assert type(built(normal_model(300))) is FewRowsStep
+
+
 class TestProbe:
     def test_time_that_is_too_short_shows_that_of_a_step(self):
         step = built(normal_model(300), epsilon=0.05)
@@ -326,6 +345,7 @@ class TestProbe:
             ([Probe("no", np.inf, 0.0, n_steps=60), Probe("", 1e-9, 0.1, n_steps=100)], [100, 100]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (60, 100, 400)], [100, 100, 400]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (100, 400)], [100, 400]),
+            ([Probe("", 1e-9, 0.05, n_steps=n) for n in (80, 100, 400)], [100, 100, 400]),  # vague
         ],
     )
     def test_chains_grow_only_where_they_must(self, monkeypatch, seen, lengths):
@@ -340,6 +360,27 @@ class TestProbe:
         step = SimpleNamespace(setup_seconds=1.0)
         found = by_default._probed(step, {}, expected_cost(size))
         assert (found, made) == (seen[-1], lengths)
+
+    def test_one_entry_is_seen_beside_many(self):
+        """It moves little, 600 others are drawn anew."""
+
+        def move(x, rng):
+            return np.append(0.8 * x[:1] + 0.6 * rng.normal(size=1), rng.normal(size=600))
+
+        step = Stuck(move)
+        step.vars = tuple(SimpleNamespace(name=name) for name in ("slow", "fast"))
+        step.step = lambda point: (
+            dict(
+                zip(
+                    ("slow", "fast"),
+                    np.split(move(np.append(*point.values()), step.rng), [1]),
+                    strict=True,
+                )
+            ),
+            [{"data_fraction": 1.0}],
+        )
+        found = probe(step, {"slow": np.zeros(1), "fast": np.zeros(600)}, 100.0, 400)
+        assert 0.03 < found.share_effective < 0.25
 
 
 class Stuck:
