@@ -13,7 +13,7 @@ from pymc_austerity.compiled.addresses import (
     call_of_one,
     call_of_prior,
     call_on_rows,
-    evaluated,
+    evaluate_rows,
     evaluator,
     table_of,
 )

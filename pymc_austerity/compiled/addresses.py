@@ -208,7 +208,7 @@ def fill_differences(
 
 
 @numba.njit(cache=True, error_model="numpy")
-def evaluated(
+def evaluate_rows(
     rows: RowsByAddress,
     proposed: NDArray[np.float64],
     current: NDArray[np.float64],

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
-from pymc_austerity.levels.exchange import Exchange
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
 from pymc_austerity.levels.moves import (
     Moved,
@@ -22,7 +21,7 @@ from pymc_austerity.levels.moves import (
     move_levels,
 )
 from pymc_austerity.levels.posterior import GroupedPosterior
-from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
+from pymc_austerity.levels.prior_only import Exchange, PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
 from pymc_austerity.proposals.adaptation import Average, ScaleSearch
 

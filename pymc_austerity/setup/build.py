@@ -1,31 +1,41 @@
-"""From a problem and settings to the one frozen target of a step method."""
+"""The one frozen target of a step method: of its variables, or of all that rows depend on."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
 
+from pymc_austerity._pymc import discrete_types, make_initial_point_fn
 from pymc_austerity.deciding.sampling import AllRowsTogether, uniform_sampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     GaussianApproximation,
     Proposal,
     ProposalMixture,
     RandomWalkProposal,
+    RealOrDiscreteProposal,
     SurrogateHamiltonianProposal,
+    UserProposal,
     try_proposal,
 )
 from pymc_austerity.setup.control_variates import with_control_variates
+from pymc_austerity.setup.coordinates import Coordinates
+from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
+from pymc_austerity.setup.embedding import Embedding, SomeVariables
 from pymc_austerity.setup.gradients import with_gradients
-from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.model_inputs import draws_of_model, raveled
+from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free import row_free_difference
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say, collection_paused
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
 from pymc_austerity.setup.surrogate_anchor import with_surrogate
-from pymc_austerity.setup.target import ANYTHING, May, NoPlan, Target
+from pymc_austerity.setup.target import ANYTHING, NOTHING, May, NoPlan, Target
 
 _FEW_TRAJECTORIES = 2, 1.5
 """Number and length of trajectories that evaluate rows."""
@@ -181,3 +191,196 @@ def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
             f"sampling='strata' is not possible without control variates, and there are none "
             f"because {reason}: use sampling='auto', which samples uniformly where necessary."
         )
+
+
+# ------------------------------------------------------------------ among other variables
+
+
+class Built(NamedTuple):
+    """The target of a step method, and its proposal.
+
+    Attributes
+    ----------
+    target : Target
+        The posterior in the form that decisions use.
+    proposal : Proposal
+        Makes new points.
+    embedding : Embedding
+        How points of the step method lie in those of the target.
+    about : Problem
+        The problem of the target.
+    usual : Proposal
+        A proposal for points of the target.
+    earlier : EarlierRun or None
+        Draws of an earlier run.
+    """
+
+    target: Target
+    proposal: Proposal[Any]
+    embedding: Embedding
+    about: Problem
+    usual: Proposal[Any]
+    earlier: EarlierRun | None
+
+
+def build_among_others(
+    problem: Problem,
+    settings: Settings,
+    proposal: Proposal[Any] | None,
+    *,
+    coordinates: Coordinates,
+    anchor: Any,
+    resume: Any = None,
+    say: Say,
+) -> Built:
+    """Build the target on all real variables that rows depend on, whichever step method moves them.
+
+    Parameters
+    ----------
+    problem, settings, proposal, say
+        As in `build`.
+    coordinates : Coordinates
+        Of the problem.
+    anchor : None, dict or InferenceData
+        Point of expansion, as given by the user.
+    resume : None, InferenceData or DataTree
+        An earlier run, as given by the user.
+    """
+    whole = _whole(problem, settings, proposal)
+    variables, model = list(whole.variables), problem.model
+    run = earlier_run(resume, variables, list(problem.variables), model)
+    at = anchor_point(anchor, variables, model)
+    if at is not None:
+        at = coordinates.inner(at)
+    if run is not None:
+        run = run.seen_in(coordinates)
+    earlier = None if run is None else run.points
+    if whole is problem:
+        may = May(decide_together=not (coordinates.names or problem.shared or run))
+        target, proposal = build(
+            problem, settings, proposal, anchor=at, earlier=earlier, say=say, may=may
+        )
+        return Built(target, proposal, Embedding(target), problem, proposal, run)
+    known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
+    if names not in known:  # built once for all step methods that move one variable each
+        known[names] = build(whole, settings, anchor=at, earlier=earlier, say=say, may=NOTHING)
+    target, usual = known[names]
+    embedding = _beside(problem, whole, target, proposal)
+    real = embedding.real_approximation
+    if proposal is None:
+        proposal = ProposalMixture() if target.anchor is not None else RandomWalkProposal()
+        if real is not None and not problem.layout.is_continuous:
+            proposal = RealOrDiscreteProposal(proposal, real)
+        elif real is None:
+            proposal = RandomWalkProposal()
+    try_proposal(proposal, problem.layout, embedding.approximation, problem.start)
+    decided = replace(target, row_free_difference=_no_difference)
+    return Built(decided, proposal, embedding, whole, usual, run)
+
+
+def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None) -> Problem:
+    """The problem of all real variables that are moved or that rows depend on, where that helps."""
+    model, touched = problem.model, set(problem.touched)
+    moved = touched | set(problem.variables) if touched & set(problem.variables) else touched
+    variables = [v for v in model.value_vars if v in moved and v.dtype not in discrete_types]
+    is_possible = (
+        settings.order > 0
+        and not settings.description.needs_bound
+        and not settings.is_exact
+        and bool(variables)
+        and variables != list(problem.variables)
+        and not any(v.dtype in discrete_types for v in problem.touched)
+        and not any(v in problem.likelihood.local_variables for v in moved)
+        and not hasattr(proposal, "with_gradients")
+        and not hasattr(proposal, "with_surrogate")
+        and is_unconstrained(variables, model, proposal)
+    )
+    return pose(problem.prepared, variables, problem.compile_kwargs) if is_possible else problem
+
+
+def _beside(
+    problem: Problem, whole: Problem, target: Target, proposal: Proposal[Any] | None
+) -> SomeVariables:
+    own, every = _entries(problem), _entries(whole)
+    places = {entry: place for place, entry in enumerate(every)}
+    shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
+    entries, where = np.array(shared, dtype=np.intp).reshape(-1, 2).T
+    return SomeVariables(
+        target=target,
+        names=[variable.name for variable in whole.variables],
+        row_free_difference=row_free_difference(problem),
+        layout=problem.layout,
+        start=problem.start,
+        entries=entries,
+        places=where,
+        is_centered=not isinstance(proposal, UserProposal),
+    )
+
+
+def _no_difference(proposed: NDArray, current: NDArray) -> float:
+    """Zero: the row-free part is evaluated for the step method's own variables."""
+    return 0.0
+
+
+def _entries(problem: Problem) -> Sequence[tuple[str, int]]:
+    """Names of all entries of a point."""
+    point = problem.prepared.point
+    return [(v.name, i) for v in problem.variables for i in range(np.size(point[v.name]))]
+
+
+def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray | None:
+    """The raveled point, in unconstrained space, that a user gives in one of several forms.
+
+    Parameters
+    ----------
+    anchor : None, dict, InferenceData or DataTree
+        Values of the free variables by name, or draws of them, whose mean is taken.
+    variables : sequence
+        Value variables of the step method.
+    model : pymc.Model
+        The model they belong to.
+
+    Raises
+    ------
+    SettingTypeError
+        If the anchor has another form.
+    SettingError
+        If a value is missing, has another shape, or lies outside of the support.
+    """
+    if anchor is None:
+        return None
+    if hasattr(anchor, "posterior"):
+        draws = draws_of_model("anchor", anchor)
+        anchor = {
+            rv.name: draws[rv.name].mean(("chain", "draw")).values
+            for rv in model.free_RVs
+            if rv.name in draws
+        }
+    names = [rv.name for rv in model.free_RVs]
+    if not isinstance(anchor, Mapping):
+        raise SettingTypeError(
+            f"anchor of type {type(anchor).__name__} is not a point: give a dictionary with values "
+            "of the free variables, or what pm.sample returned."
+        )
+    missing = sorted(set(names) - set(anchor))
+    if missing:
+        raise SettingError(
+            f"anchor lacks {', '.join(map(repr, missing))}: give a value for every free variable."
+        )
+    shapes = model.eval_rv_shapes()
+    for name in names:
+        shape, found = tuple(map(int, shapes[name])), np.shape(anchor[name])
+        if found != shape:
+            raise SettingError(
+                f"anchor has a value of shape {found} for {name!r}: give one of shape {shape}."
+            )
+    overrides = {model[name]: np.asarray(anchor[name]) for name in names}
+    point = raveled(
+        make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())(0), variables
+    )
+    if not np.isfinite(point).all():
+        raise SettingError(
+            "anchor is not finite in unconstrained space: give finite values inside of the support "
+            "of every free variable."
+        )
+    return point

@@ -3,16 +3,30 @@
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.deciding.sampling import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.errors import SettingError
-from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
-from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, with_stored_rows
-from pymc_austerity.setup.kept_rows import keep_influential
-from pymc_austerity.setup.row_bounds import BOUNDS_SHARE, NotExactError
-from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
-from pymc_austerity.setup.target import About, Target
+from pymc_austerity.rows import in_order
+from pymc_austerity.setup.by_influence import (
+    FEWEST_FIRST_ROWS,
+    DividedRows,
+    ScoredRows,
+    has_room_for_strata,
+)
+from pymc_austerity.setup.exact import (
+    MOST_ROWS,
+    bounds_of,
+    exact_sampling,
+    sampling_in_memory,
+    with_stored_rows,
+)
+from pymc_austerity.setup.kept_rows import keep, keep_influential
+from pymc_austerity.setup.row_bounds import BOUNDS_SHARE, BoundedRows, NotExactError
+from pymc_austerity.setup.target import About, NoPlan, Target
 from pymc_austerity.setup.together import Together, together
 from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
@@ -147,3 +161,53 @@ def _uniform(about: About) -> Target:
 def _not_exact(target: Target, reason: str) -> Target:
     """The target of a sequential test, with the reason why decisions are not exact."""
     return replace(target, details=(*target.details, f"No exact decisions because {reason}."))
+
+
+# ------------------------------------------------------------------ rows with kinks
+
+
+_MOST_KEPT = 0.25
+"""Share of the rows; with more, reading the others rarely saves little."""
+
+
+def with_kinks(about: About) -> Target | NoPlan:
+    r"""Keep the rows whose kink draws may cross, and decide exactly about the others.
+
+    A row such as that of a Laplace distribution is linear on either side of its kink. On the ball
+    that nearly all draws are in, it has no bound if its kink meets the ball; such rows are
+    evaluated at every decision, and by trajectories. The residuals of all others are zero there,
+    and bounded by those of the smooth parameters. Of N rows about :math:`\sqrt{N D}` are kept.
+
+    Parameters
+    ----------
+    about : About
+        Rows in memory, expanded about a point at which they have kinks.
+    """
+    if about.problem.prepared.from_sources is not None or not about.residuals.is_stored:
+        return NoPlan("its rows have kinks")
+    about.say("bounding what rows can change")
+    try:
+        bounded = bounds_of(about).of_all(about.problem.likelihood.arrays)
+        which = np.flatnonzero(~np.isfinite(bounded.usual_constants))
+        if not 0 < which.size <= _MOST_KEPT * len(bounded.rows.center):
+            return NoPlan(f"{which.size or 'no'} rows have a kink near the mode")
+        about.say(f"keeping the {which.size:,} rows with a kink near the mode")
+        kept = keep(about, which)
+        if kept is None:
+            return NoPlan("rows with a kink near the mode cannot be kept")
+        return _about_others(about, kept, bounded, which)
+    except NotExactError as reason:
+        return NoPlan(f"{reason}, beside kinks")
+
+
+def _about_others(
+    about: About, kept: About, bounded: BoundedRows, which: NDArray[np.intp]
+) -> Target:
+    """Decisions about the others, in the coordinates in which these are bounded."""
+    others = np.setdiff1d(np.arange(len(bounded.rows.center)), which)
+    rng = about.problem.prepared.rng
+    grouped, pairs = bounded.some(others).grouped(rng, by_directions=False)
+    order = others[in_order(grouped.labels)]
+    sampling = sampling_in_memory(about, grouped.groups, order, pairs)
+    sampling = with_stored_rows(sampling, about.residuals)
+    return kept.target(sampling.function, sampling.source, sampling)

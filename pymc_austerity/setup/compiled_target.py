@@ -17,7 +17,7 @@ from pymc_austerity.compiled import (
     RowsByAddress,
     SequentialDecisions,
     addressed,
-    evaluated,
+    evaluate_rows,
     evaluator,
     new_decisions,
     new_survey,
@@ -129,7 +129,7 @@ class KernelOnRows:
         is_near = rows.size <= MOST_APART or rows[-1] - rows[0] == rows.size - 1
         if is_near or isinstance(self.source, StoredRows):
             rows = np.ascontiguousarray(rows, dtype=np.int64)  # which are read by their address
-            found: NDArray[np.float64] = evaluated(self._address, proposed, current, rows)
+            found: NDArray[np.float64] = evaluate_rows(self._address, proposed, current, rows)
             self.refuse_unread()
             return found
         copies = (self.source.take(rows[k : k + _COPIED]) for k in range(0, rows.size, _COPIED))

@@ -21,8 +21,7 @@ from pymc_austerity.control_variates import (
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.setup.choose import choose
-from pymc_austerity.setup.kinks import with_kinks
+from pymc_austerity.setup.choose import choose, with_kinks
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say

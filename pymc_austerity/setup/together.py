@@ -11,9 +11,9 @@ from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether, TotalsOfA
 from pymc_austerity.model import RowStructure, RowTotals, row_totals
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import AllRows, ArrayRows, Block
+from pymc_austerity.setup.by_influence import FEWEST_FIRST_ROWS, expected_first_look
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import row_differences
-from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_first_look
 from pymc_austerity.setup.target import About, Target
 
 _SOME_ROWS = 4_096

@@ -24,7 +24,7 @@ from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
 from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
-from pymc_austerity.step_methods.summary import Facts, explain, row_length_deterministics
+from pymc_austerity.step_methods.summary import ModelFacts, explain, row_length_deterministics
 
 
 class Phase(NamedTuple):
@@ -122,7 +122,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         """
         self.reset_tuning()
         self._end_setup(started)
-        facts = Facts(doubts=problem.doubts, **about_rows)
+        facts = ModelFacts(doubts=problem.doubts, **about_rows)
         self._explanation = explain(problem.likelihood, problem.variables, facts)
         if not self._is_candidate:
             _log.info(self.summary)

@@ -12,13 +12,13 @@ from pymc_austerity._pymc import CompoundStep
 from pymc_austerity.arguments import unless_auto
 from pymc_austerity.deciding.exact import PoissonSampling, decider_of
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.setup.build import Built, build_among_others
 from pymc_austerity.setup.coordinates import best_coordinates
 from pymc_austerity.setup.earlier_run import learn
 from pymc_austerity.setup.normality import check_normality, warn_if_loose
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import Say, setup_progress
-from pymc_austerity.setup.some_variables import Built, build_among_others
 from pymc_austerity.setup.support import (
     refuse_left_to_the_example,
     refuse_uncorrected,

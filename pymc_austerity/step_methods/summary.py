@@ -143,7 +143,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-class Facts(NamedTuple):
+class ModelFacts(NamedTuple):
     """What is known of a split log-density; the description leaves out what is empty.
 
     Attributes
@@ -173,11 +173,11 @@ class Facts(NamedTuple):
     seconds: Mapping[str, float] = {}
 
 
-_NONE = Facts()
+_NONE = ModelFacts()
 
 
 def explain(
-    row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None, facts: Facts = _NONE
+    row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None, facts: ModelFacts = _NONE
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -187,7 +187,7 @@ def explain(
         What to describe.
     vars : sequence of variables, optional
         Value variables of the step; then the description says what happens to the others.
-    facts : Facts
+    facts : ModelFacts
         What else is known.
 
     Returns

@@ -7,7 +7,7 @@ from pymc_austerity.control_variates import LargestScores
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import in_random_order
 from pymc_austerity.sequential import StratifiedSurvey, StudentTTest, UniformSurvey, exceeds
-from pymc_austerity.setup.strata import strata_by_score
+from pymc_austerity.setup.by_influence import strata_by_score
 from pymc_austerity.strata import Strata
 
 

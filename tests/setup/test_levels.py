@@ -361,7 +361,7 @@ def test_many_rows_that_lie_apart_are_copied(monkeypatch):
     points = near(target), near(target)
     expected = its.residuals(*points, rows)
     monkeypatch.setattr("pymc_austerity.setup.compiled_target.MOST_APART", 1)
-    monkeypatch.setattr("pymc_austerity.setup.compiled_target.evaluated", None)
+    monkeypatch.setattr("pymc_austerity.setup.compiled_target.evaluate_rows", None)
     np.testing.assert_allclose(its.residuals(*points, rows), expected, rtol=1e-12)
 
 

@@ -8,7 +8,7 @@ import pytest
 from pymc_austerity.control_variates import LargestScores, find_anchor, influence_scores
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import ArrayRows, in_random_order
-from pymc_austerity.setup.strata import (
+from pymc_austerity.setup.by_influence import (
     cheapest_sizes,
     expected_first_look,
     has_room_for_strata,

@@ -11,11 +11,11 @@ from scipy.linalg import LinAlgError, cholesky, eigh, pinv, solve_triangular, sv
 
 from pymc_austerity.levels import (
     Exchange,
-    Field,
     GroupedPosterior,
     LevelsOfFactor,
     NestedLevels,
     Unread,
+    VectorFields,
 )
 from pymc_austerity.setup.levels.anchor import LevelAnchor, NoGroupsError
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
@@ -53,7 +53,7 @@ def unread_directions(parts: GroupedModel, anchor: LevelAnchor) -> Unread | None
     if not null.size:
         return None
     directions = (columns @ (null / np.abs(null).max(axis=0))).T
-    if not _change_nothing(parts, anchor.point, Field.of(directions)):
+    if not _change_nothing(parts, anchor.point, VectorFields.of(directions)):
         return None
     weights = np.sqrt(np.maximum(-anchor.hessian.diagonal(), 0.0))
     amounts = np.empty((len(parts.factors), *directions.shape))
@@ -82,13 +82,13 @@ def exchange_of(
         precision = -(directions @ (anchor.row_free_hessian @ directions.T))
         try:
             root = cholesky(precision, lower=True)
-            found.append(Field.of(solve_triangular(root, directions, lower=True)))
+            found.append(VectorFields.of(solve_triangular(root, directions, lower=True)))
         except LinAlgError:  # the prior does not limit them
             pass
     fields = _fields(parts, anchor)
     if fields is not None:
         found.append(_in_units_of_the_prior(fields, posterior))
-    return Exchange(Field.joined(found)) if found else None
+    return Exchange(VectorFields.joined(found)) if found else None
 
 
 class _Term(NamedTuple):
@@ -135,7 +135,7 @@ def _at(terms: Sequence[_Term], theta: NDArray[np.float64]) -> NDArray[np.float6
     return values
 
 
-def _fields(parts: GroupedModel, anchor: LevelAnchor) -> Field | None:
+def _fields(parts: GroupedModel, anchor: LevelAnchor) -> VectorFields | None:
     """Fields that are not constant, of largest entry 1 at the anchor; None if there are none.
 
     They are the combinations of simple ones along which the derivative of each of some rows is zero
@@ -182,7 +182,7 @@ def _null_space(matrix: NDArray[np.float64], columns: NDArray[np.bool_]) -> NDAr
     return np.eye(len(columns))[:, columns] @ rows[(values > _NOTHING).sum() :].T
 
 
-def _as_field(terms: Sequence[_Term], weights: NDArray[np.float64], size: int) -> Field:
+def _as_field(terms: Sequence[_Term], weights: NDArray[np.float64], size: int) -> VectorFields:
     """Sums of simple fields with weights of shape (k, n)."""
     constant = np.zeros((len(weights), size))
     kept: list[tuple[NDArray, NDArray, NDArray, NDArray]] = []
@@ -194,10 +194,10 @@ def _as_field(terms: Sequence[_Term], weights: NDArray[np.float64], size: int) -
             its = np.repeat(own[:, None], to.size, axis=1)
             kept.append((its, to, of, np.full(to.size, exponential)))
     joined = [np.concatenate(arrays, axis=-1) for arrays in zip(*kept, strict=True)]
-    return Field(constant, *joined)
+    return VectorFields(constant, *joined)
 
 
-def _in_units_of_the_prior(fields: Field, posterior: GroupedPosterior) -> Field:
+def _in_units_of_the_prior(fields: VectorFields, posterior: GroupedPosterior) -> VectorFields:
     """Combinations along which the density of the priors falls alike at the anchor."""
     k, anchor = fields.n_directions, posterior.anchor
 
@@ -234,7 +234,7 @@ def nested_levels(
             signs = np.repeat([1.0, -1.0], [own.size, others.size])
             shape = own.size, anchor.point.size
             directions = sparse.csr_array((signs, (rows, places)), shape=shape)
-            if _change_nothing(parts, anchor.point, Field.of(directions)):
+            if _change_nothing(parts, anchor.point, VectorFields.of(directions)):
                 found.append(NestedLevels(outer, inner, (i, j), within))
     return tuple(found)
 
@@ -259,7 +259,7 @@ def _columns(parts: GroupedModel) -> sparse.csc_array:
     return sparse.csc_array((np.ones(entries.size), entries, starts), shape=shape)
 
 
-def _change_nothing(parts: GroupedModel, anchor: NDArray[np.float64], fields: Field) -> bool:
+def _change_nothing(parts: GroupedModel, anchor: NDArray[np.float64], fields: VectorFields) -> bool:
     """Whether each row has the same log-likelihood after a flow."""
     rng, values = np.random.default_rng(9), parts.derivatives.values
     here = anchor + _NEARBY * rng.standard_normal(anchor.size)
