@@ -1,13 +1,12 @@
 """Functions that Python interprets, and that become parts of compiled functions."""
 
 import inspect
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
 from numba import types
 from numba.core.compiler import Flags, compile_internal
-from numba.core.cpu_options import FastMathOptions
 from numba.core.types import Function
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 from numba.extending import intrinsic
@@ -15,9 +14,7 @@ from numba.extending import intrinsic
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def part(
-    result: Any, *, compiled: Callable[..., Any] | None = None, fastmath: Set[str] = frozenset()
-) -> Callable[[F], F]:
+def part(result: Any, *, compiled: Callable[..., Any] | None = None) -> Callable[[F], F]:
     """Decorate a function that compiled functions call as well; for Python it does not change.
 
     `numba.njit` would optimize each function, and make machine code of it, together with all that
@@ -29,10 +26,8 @@ def part(
         What it returns.
     compiled : callable, optional
         A function of the same arguments that compiled functions call instead.
-    fastmath : set of str
-        What may be changed about its arithmetic, as for `numba.njit`.
     """
-    return lambda function: _part(result, function, lambda first: compiled or function, fastmath)
+    return lambda function: _part(result, function, lambda first: compiled or function)
 
 
 def part_by_type(result: Any, versions: Mapping[type, Callable[..., Any]]) -> Callable[[F], F]:
@@ -63,14 +58,9 @@ def method(result: Any) -> Callable[[F], F]:
     )
 
 
-def _part(
-    result: Any,
-    function: F,
-    choose: Callable[[Any], Callable[..., Any]],
-    fastmath: Set[str] = frozenset(),
-) -> F:
+def _part(result: Any, function: F, choose: Callable[[Any], Callable[..., Any]]) -> F:
     def typed(typing_context: Any, *arguments: Any) -> Any:
-        return result(*arguments), _codegen(choose(arguments[0]), fastmath)
+        return result(*arguments), _codegen(choose(arguments[0]))
 
     names = ["typing_context", *inspect.signature(function).parameters]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -83,12 +73,12 @@ def _part(
     return function
 
 
-def _codegen(function: Callable[..., Any], fastmath: Set[str]) -> Callable[..., Any]:
+def _codegen(function: Callable[..., Any]) -> Callable[..., Any]:
     known: dict[Any, Any] = {}
 
     def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         if signature not in known:
-            known[signature] = _compiled(function, context, signature, fastmath)
+            known[signature] = _compiled(function, context, signature)
         compiled = known[signature]
         context.active_code_library.add_linking_library(compiled.library)
         return context.call_internal(builder, compiled.fndesc, signature, values)
@@ -96,13 +86,10 @@ def _codegen(function: Callable[..., Any], fastmath: Set[str]) -> Callable[..., 
     return codegen
 
 
-def _compiled(
-    function: Callable[..., Any], context: Any, signature: Any, fastmath: Set[str]
-) -> Any:
+def _compiled(function: Callable[..., Any], context: Any, signature: Any) -> Any:
     """As numba compiles subroutines, but without optimizing or running them by themselves."""
     flags = Flags()
     flags.error_model, flags.nrt = "numpy", True
-    flags.fastmath = FastMathOptions(set(fastmath))
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     library = context.codegen().create_library(function.__name__)
     library._optimize_functions = library._optimize_final_module = _leave

@@ -5,7 +5,7 @@ models; and what is compiled is a fraction of what numba makes of arrays with th
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 import scipy.special.cython_special
 from llvmlite import ir
 from numba import types
+from numba.core.cgutils import unpack_tuple
 from numba.extending import get_cython_function_address, intrinsic
 from numpy.typing import NDArray
 
@@ -42,52 +43,26 @@ def table_of(arrays: Sequence[NDArray]) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)
 
 
-def _call(n_integers: int, result: Any) -> Callable[..., Any]:
-    """Code that calls a C function of integers, among them addresses."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, *given = arguments
-        kinds = [ir.IntType(64)] * n_integers
-        returned = context.get_value_type(result) if result is not types.void else ir.VoidType()
-        pointer = builder.inttoptr(address, ir.FunctionType(returned, kinds).as_pointer())
-        value = builder.call(pointer, given)
-        return context.get_dummy_value() if result is types.void else value
-
-    return codegen
+def _code_of_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Code that calls a C function at an address."""
+    address, given = arguments[0], unpack_tuple(builder, arguments[1])
+    result = signature.return_type
+    returned = ir.VoidType() if result is types.void else context.get_value_type(result)
+    kind = ir.FunctionType(returned, [ir.IntType(64)] * len(given))
+    value = builder.call(builder.inttoptr(address, kind.as_pointer()), given)
+    return context.get_dummy_value() if result is types.void else value
 
 
 @intrinsic
-def call_on_rows(  # type: ignore[no-untyped-def]
-    typing_context, address, proposed, current, starts, rows, n_rows, table, out
-):
-    """Call ``f(proposed, current, starts, rows, n_rows, table, out)``; see `Kernel.address`."""
-    return types.void(*[types.intp] * 8), _call(7, types.void)
+def call(typing_context, address, integers):  # type: ignore[no-untyped-def]
+    """Call a C function of a tuple of integers, among them addresses, that returns nothing."""
+    return types.void(types.intp, types.UniTuple(types.intp, len(integers))), _code_of_call
 
 
 @intrinsic
-def call_of_reader(  # type: ignore[no-untyped-def]
-    typing_context, address, counts, files, facts, scratch, rows, n_rows, out
-):
-    """Call ``f(counts, files, facts, scratch, rows, n_rows, out)``; see `rows.reader`."""
-    return types.void(*[types.intp] * 8), _call(7, types.void)
-
-
-@intrinsic
-def call_of_one(typing_context, address, vector):  # type: ignore[no-untyped-def]
-    """Call a function of the address of a vector that returns a real number."""
-    return types.float64(types.intp, types.intp), _call(1, types.float64)
-
-
-@intrinsic
-def call_of_prior(typing_context, address, point, out, table):  # type: ignore[no-untyped-def]
-    """Call ``f(point, out, table)``; see `pymc_austerity.model.LevelsAsRows.address`."""
-    return types.void(*[types.intp] * 4), _call(3, types.void)
-
-
-@intrinsic
-def call_with_gradient(typing_context, address, vector, gradient):  # type: ignore[no-untyped-def]
-    """Call a function that returns a real number and writes a gradient to an address."""
-    return types.float64(*[types.intp] * 3), _call(2, types.float64)
+def call_for_number(typing_context, address, integers):  # type: ignore[no-untyped-def]
+    """Call a C function of a tuple of integers, among them addresses, that returns a float64."""
+    return types.float64(types.intp, types.UniTuple(types.intp, len(integers))), _code_of_call
 
 
 @intrinsic
@@ -204,7 +179,7 @@ def fill_differences(
     rows: RowsByAddress, proposed: Any, current: Any, which: Any, n: int, out: Any
 ) -> None:
     """Differences of some rows; the points are in the order of the terms, and all are addresses."""
-    call_on_rows(rows.function, proposed, current, rows.starts, which, n, rows.table, out)
+    call(rows.function, (proposed, current, rows.starts, which, n, rows.table, out))
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -232,10 +207,8 @@ def _evaluate(
     function, arrays, numbers, most = known[0], known[1], known[2], known[3]
     while done < n_rows:
         n, values = min(most, n_rows - done), out + 8 * done
-        call_of_reader(
-            known[4], known[5], known[6], known[7], known[8], rows + 8 * done, n, known[9]
-        )
-        call_on_rows(function, proposed, current, starts, numbers, n, arrays, values)
+        call(known[4], (known[5], known[6], known[7], known[8], rows + 8 * done, n, known[9]))
+        call(function, (proposed, current, starts, numbers, n, arrays, values))
         if integers(known[5])[3] > 0:  # the arrays do not hold these rows
             for k in range(n):
                 reals(values)[k] = math.nan

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled.addresses import (
     addressed,
-    call_of_one,
-    call_of_prior,
-    call_with_gradient,
+    call,
+    call_for_number,
 )
 from pymc_austerity.compiled.decisions import (
     ACCEPTED,
@@ -79,6 +78,21 @@ def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # ty
     raise NotImplementedError
 
 
+class Transitions(NamedTuple):
+    """A block of transitions.
+
+    Attributes
+    ----------
+    points : float array, shape (n, d)
+        Where the chain is after each.
+    statistics : float array, shape (n, 8)
+        What each took: see `pymc_austerity.compiled.decisions.STATISTICS`.
+    """
+
+    points: NDArray[np.float64]
+    statistics: NDArray[np.float64]
+
+
 @numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
 def transitions(
     proposals: CompiledProposals,
@@ -88,8 +102,7 @@ def transitions(
     rng: np.random.Generator,
     audits: np.random.Generator,
     n_transitions: int,
-    points: int,
-    statistics: int,
+    made: Transitions,
 ) -> int:
     """Make transitions.
 
@@ -105,10 +118,8 @@ def transitions(
         Of the chain, and of what is checked.
     n_transitions : int
         How many, n.
-    points : int
-        Address of n x d floats: where the chain is after each transition.
-    statistics : int
-        Address of n x 8 floats: what each took, see `pymc_austerity.compiled.STATISTICS`.
+    made : Transitions
+        Where they are written, as `addressed` has it.
 
     Returns
     -------
@@ -117,13 +128,17 @@ def transitions(
     """
     d = posterior.size
     current, proposed, noise = reals(work), reals(work + 8 * d), reals(work + 16 * d)
-    exact_now = call_of_one(posterior.exact, work)
+    exact_now = call_for_number(posterior.exact, (work,))
     for t in range(n_transitions):
-        out, point, verdict = reals(statistics + 64 * t), reals(points + 8 * d * t), REJECTED
+        out, point, verdict = (
+            reals(made.statistics + 64 * t),
+            reals(made.points + 8 * d * t),
+            REJECTED,
+        )
         out[1] = out[2] = out[3] = out[5] = out[6] = 0.0
         out[4] = math.nan
         chosen, log_ratio = propose(proposals, current, rng, noise, proposed)
-        exact_then = call_of_one(posterior.exact, work + 8 * d)
+        exact_then = call_for_number(posterior.exact, (work + 8 * d,))
         log_ratio += exact_then - exact_now
         if math.isfinite(log_ratio):
             log_ratio += _expansion(posterior, proposed, current)
@@ -169,15 +184,15 @@ def _evaluate(exact: Any, point: Any) -> Any:
 
     def by_address(exact: Any, point: Any) -> Any:
         gradient = np.empty(point.size)
-        value = call_with_gradient(exact, point.ctypes.data, gradient.ctypes.data)
+        value = call_for_number(exact, (point.ctypes.data, gradient.ctypes.data))
         return value, gradient
 
     def with_rows(exact: Any, point: Any) -> Any:
         gradient = np.empty(point.size)
-        value = call_with_gradient(exact.exact, point.ctypes.data, gradient.ctypes.data)
+        value = call_for_number(exact.exact, (point.ctypes.data, gradient.ctypes.data))
         etas, n_rows = np.dot(exact.design, point) + exact.offsets, exact.table[0]
         found = np.empty(n_rows + etas.size)
-        call_of_prior(exact.slopes, etas.ctypes.data, found.ctypes.data, exact.table.ctypes.data)
+        call(exact.slopes, (etas.ctypes.data, found.ctypes.data, exact.table.ctypes.data))
         return value + found[:n_rows].sum(), gradient + np.dot(found[n_rows:], exact.design)
 
     if isinstance(exact, types.Integer):
@@ -331,21 +346,6 @@ class CompiledTarget:
     alive: tuple[Any, ...]
 
 
-class Transitions(NamedTuple):
-    """A block of transitions.
-
-    Attributes
-    ----------
-    points : float array, shape (n, d)
-        Where the chain is after each.
-    statistics : float array, shape (n, 8)
-        What each took: see `pymc_austerity.compiled.decisions.STATISTICS`.
-    """
-
-    points: NDArray[np.float64]
-    statistics: NDArray[np.float64]
-
-
 class CompiledChain:
     """Makes transitions that do not change what follows: proposal and test are frozen.
 
@@ -413,9 +413,7 @@ class CompiledChain:
             where = self._work[0], rng, audits
             n_made = transitions_by_trajectories(self.proposals, self._decisions, *where, *made)
         else:
-            points, statistics = (array.ctypes.data for array in made)
-            n_made = transitions(
-                *self._known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
-            )
+            known = *self._known, self._work.ctypes.data
+            n_made = transitions(*known, rng, audits, n_transitions, addressed(made))
         self._target.refuse_unread()
         return Transitions(made.points[:n_made], made.statistics[:n_made])

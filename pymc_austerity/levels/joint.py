@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import call_of_prior
+from pymc_austerity.compiled import call
 from pymc_austerity.levels.factor import (
     LevelNormals,
     LevelsOfFactor,
@@ -142,7 +142,7 @@ def walk_with_levels(
         for g in range(n_levels):
             for i in range(q):
                 proposed[own[g, i]] = anchor[g, i]
-        call_of_prior(levels.prior, proposed.ctypes.data, prior.ctypes.data, levels.table)
+        call(levels.prior, (proposed.ctypes.data, prior.ctypes.data, levels.table))
         for g in range(n_levels):
             for i in range(q):
                 place = g * q + i

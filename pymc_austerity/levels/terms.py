@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.compiled import addressed, call_of_one, call_on_rows, table_of
+from pymc_austerity.compiled import addressed, call, call_for_number, table_of
 from pymc_austerity.parts import integers, reals
 
 _DENSE = 0.5
@@ -314,7 +314,7 @@ def difference_of_terms(
         if not has_moved:
             continue
         then, now = (out + 8 * n_levels, out + 8 * (n_levels + size)) if size else (new, old)
-        call_on_rows(function, then, now, starts, rows, n_levels, table, out)
+        call(function, (then, now, starts, rows, n_levels, table, out))
         for level in range(n_levels):
             total += work[level]
     if its.rest != 0:
@@ -326,7 +326,7 @@ def difference_of_terms(
 def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
     """The log-density of all other terms, nats."""
     if its.n_means == 0:
-        return call_of_one(its.rest, point.ctypes.data)
+        return call_for_number(its.rest, (point.ctypes.data,))
     levels, ends, absorbers = integers(its.levels), integers(its.ends), integers(its.absorbers)
     summed, first = point.copy(), 0
     for k in range(its.n_means):
@@ -335,4 +335,4 @@ def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
             total += point[levels[place]]
         summed[absorbers[k]] += total / (ends[k] - first)
         first = ends[k]
-    return call_of_one(its.rest, summed.ctypes.data)
+    return call_for_number(its.rest, (summed.ctypes.data,))
