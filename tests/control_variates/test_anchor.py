@@ -40,23 +40,6 @@ def pair(anchor, rng, spread=1.0):
 
 
 # ------------------------------------------------------------------ where it is
-@pytest.mark.parametrize("n_rows", [2_000, 60_000])
-def test_closed_form_of_a_linear_regression(n_rows, rng):
-    """60,000 rows are more than the search reads at first."""
-    model = simulate(normal, n_rows, rng)
-    anchor = anchor_of(model, rng)
-    precision = model.X.T @ model.X + np.eye(3)
-    mode = np.linalg.solve(precision, model.X.T @ model.y)
-    away = anchor.point - mode
-    assert np.sqrt(away @ precision @ away) < CLOSE_ENOUGH
-    covariance = anchor.root @ anchor.root.T
-    np.testing.assert_allclose(covariance, np.linalg.inv(precision), rtol=1e-8, atol=1e-12)
-    np.testing.assert_array_equal(np.triu(anchor.root, 1), 0.0)
-    np.testing.assert_allclose(anchor.hessian, -model.X.T @ model.X, rtol=1e-9, atol=1e-8)
-    expected = model.X.T @ (model.y - model.X @ anchor.point)
-    np.testing.assert_allclose(anchor.gradient, expected, rtol=1e-7, atol=1e-7)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("n_rows", [2_000, 60_000])
 def test_mode_and_curvature_of_regressions(family, n_rows, rng):
@@ -133,15 +116,6 @@ def test_expansion_is_the_sum_of_the_terms_of_all_rows(family, order, rng):
         expansion = anchor.expansion(proposed, current)
         assert expansion == pytest.approx(terms.sum(), rel=1e-6, abs=1e-6)
         assert anchor.expansion(current, proposed) == pytest.approx(-expansion, rel=1e-10)
-
-
-def test_nothing_is_left_of_a_linear_regression(rng):
-    model = simulate(normal, 2_000, rng)
-    anchor = anchor_of(model, rng)
-    proposed, current = pair(anchor, rng, spread=50.0)
-    difference = model.differences(proposed, current, model.X, model.y).sum()
-    assert abs(difference) > 10.0
-    assert anchor.expansion(proposed, current) == pytest.approx(difference, rel=1e-10)
 
 
 # ------------------------------------------------------------------ where there is none

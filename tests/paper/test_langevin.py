@@ -155,21 +155,8 @@ class TestStepSize:
             langevin, state = bound(approximation=given, **settings)
             assert langevin.current_scaling(state) == pytest.approx(expected)
 
-    def test_schedule_is_followed_and_not_tuned(self, rng):
-        langevin, state = bound(step_size=lambda n: 0.5 / (1 + n), d=1)
-        sizes = []
-        for _ in range(4):
-            *_, state = langevin.propose(state, np.zeros(1), rng)
-            sizes.append(langevin.current_scaling(state))
-            state = langevin.tune(state, Outcome(np.zeros(1), np.zeros(1), False, 0))
-        assert sizes == pytest.approx([0.5, 0.25, 0.5 / 3, 0.125])
-
 
 class TestBadInput:
-    def test_step_size_must_be_given_where_all_is_accepted(self):
-        with pytest.raises(SettingError, match="give step_size="):
-            LangevinProposal().with_gradients(NoisyGradients("none"))
-
     def test_preconditioner_must_fit(self):
         with pytest.raises(SettingError, match=r"\(2, 2\).*3 entries"):
             bound(d=3, preconditioner=MATRIX)

@@ -1,7 +1,5 @@
 """AusterityMH with the proposals for special variables."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from pymc_austerity.proposals import UserProposal
 from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
 from tests import running
 from tests.paper.special_models import regression, rotated_rows
-from tests.running import sample, walk
 
 
 def turned():
@@ -27,32 +24,6 @@ def selected():
 def built(request):
     model, proposal = request.param()
     return model, running.built(model, proposal=proposal, control_variates=None, batch_size=200)
-
-
-@pytest.mark.few("reversible-jump")
-def test_nothing_is_learnt_after_tuning(built):
-    model, step = built
-    step.set_rng(np.random.default_rng(8))
-    point = model.initial_point()
-    walk(step, point, 200)
-    step.stop_tuning()
-    before = pickle.loads(pickle.dumps(step.proposal_state))
-    walk(step, point, 100)
-    after = step.proposal_state
-    if isinstance(step.proposal, StiefelProposal):
-        assert after.search == before.search
-    else:
-        assert after.searches == before.searches
-        for name in ("n_steps", "means", "variances", "usual_step"):
-            np.testing.assert_array_equal(getattr(after.births, name), getattr(before.births, name))
-
-
-def test_statistics(built):
-    model, step = built
-    stats = sample(step, model).sample_stats
-    assert stats.attrs["proposal"] == type(step.proposal).__name__
-    assert (stats["scaling"].values > 0).all()
-    assert 0 < stats["accepted"].values.mean() < 1
 
 
 @pytest.mark.few("stiefel")

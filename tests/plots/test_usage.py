@@ -86,12 +86,6 @@ def test_window_is_checked():
             plot_data_usage(synthetic(), window=value)
 
 
-def test_a_real_run(run):
-    _, right = plot_data_usage(run)
-    mean = float(run["sample_stats"]["n_rows_used"].values.mean())
-    assert right.lines[1].get_ydata()[0] == pytest.approx(mean)
-
-
 def test_one_bar_for_each_block():
     ax = plot_block_usage(grouped())
     assert [bar.get_width() for bar in ax.patches] == [0.0, 60.0, 40.0]

@@ -17,6 +17,7 @@ from pymc_austerity import (
     RandomWalkProposal,
     SettingError,
 )
+from pymc_austerity.diagnostics import audit, report
 from tests.running import built
 from tests.running import sample as run
 from tests.step_methods.models import normal_regression
@@ -132,10 +133,15 @@ def test_strata_repair_what_uniform_samples_get_wrong():
     with pytest.warns(AusterityWarning, match="NOT Student's t"):
         step = built(model, sampling="windows", epsilon=0.05, **walk)
     with pytest.warns(AusterityWarning, match="decisions were wrong, more than"):
-        uniform, n_audited_0, _ = wrong_decisions(model, step)
+        uniform, n_audited_0, of_uniform = wrong_decisions(model, step)
     assert min(n_audited, n_audited_0) > 500
     assert by_influence <= binom.isf(1e-4, n_audited, 0.05)
     assert uniform > binom.isf(1e-4, n_audited_0, 0.05)
+    assert of_uniform["sample_stats"].attrs["normality"] == "failed"
+    assert all("NOT normal enough" in words for words in (repr(step), report(of_uniform)))
+    with pytest.warns(AusterityWarning, match="audited decisions were wrong"):
+        audit(of_uniform)
+    audit(idata)  # does not warn: warnings are errors here
     assert idata["sample_stats"]["n_rows_used"].values.mean() < 2_000
 
 

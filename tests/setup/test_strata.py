@@ -55,15 +55,6 @@ def test_strata_are_ranges_of_falling_scores_with_equal_totals(scores, rng):
     np.testing.assert_array_equal(strata.first_counts, np.full(16, 10))
 
 
-def test_rows_of_great_influence_are_always_read(rng):
-    scores = np.full(10_000, 1e-5)
-    scores[:20] = 1.0
-    strata, labels, known = divided(scores, [scores], rng)
-    assert known.n_take_all >= 20
-    assert strata.first_counts[0] == strata.sizes[0] >= 20
-    assert (labels[:20] == 0).all()
-
-
 @pytest.mark.parametrize("values", [[1.0], [1.0, 2.0, 5.0]])
 def test_a_stratum_of_equal_scores_is_sampled_like_the_ones_that_it_stands_for(values, rng):
     scores = 1e-5 * rng.choice(values, size=20_000)

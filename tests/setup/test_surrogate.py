@@ -1,7 +1,5 @@
 """Surrogates of posteriors: where they are made, about what, and that the draws are right."""
 
-import pickle
-
 import numpy as np
 import pymc as pm
 import pytest
@@ -16,7 +14,7 @@ from pymc_austerity.setup import normality
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 from tests.model.splitting import by_name
 from tests.references import moments_of
-from tests.running import assert_goes_on, built, sample, walk
+from tests.running import built, sample
 from tests.step_methods.models import logistic, normal_mean
 
 N_ROWS = 3_000
@@ -92,14 +90,6 @@ class TestSurrogate:
         assert found[1] == pytest.approx(expected[1], rel=1e-6)
         assert found[2] == expected[2]
 
-    def test_is_pickled(self, of_funnel, rng):
-        surrogate = of_funnel.target.surrogate
-        copy = pickle.loads(pickle.dumps(surrogate))
-        x = surrogate.coordinates(surrogate.dispersed(1.0, rng))
-        where = (x, surrogate.root, surrogate.step_size, 1.0, 2)
-        first, second = (s.walk(*where, np.random.default_rng(9)) for s in (surrogate, copy))
-        np.testing.assert_array_equal(first[0], second[0])
-
     def test_dispersed_points_are_not_beyond_a_wall(self, rng):
         def steep(point):  # standard normal below 1, and a wall above it
             excess = max(point[0] - 1.0, 0.0)
@@ -169,13 +159,6 @@ class TestDraws:
         assert draws.std() == pytest.approx(sd, rel=0.12)
         below, _ = moments_of(log_density, grid < mean - 2 * sd)
         assert np.mean(draws < mean - 2 * sd) == pytest.approx(below, abs=0.02)
-
-
-def test_a_state_goes_on_where_it_was_taken(of_funnel):
-    step, point = of_funnel, of_funnel._model.initial_point()
-    step.set_rng(np.random.default_rng(1))
-    walk(step, point, 5)
-    assert_goes_on(step, point)
 
 
 def test_a_posterior_that_is_flat_in_some_direction_has_no_anchor():

@@ -91,15 +91,6 @@ def test_passes_are_few_and_said(run):
     assert sources["y"].n_read == n_read
 
 
-def test_the_store_is_removed_with_the_step_method(place):
-    before = set(place.iterdir())
-    data = rows_with_outliers("in any order")
-    step = built(robust(data), data=data, epsilon=0.05)
-    assert len(set(place.iterdir()) - before) == 1
-    step.target.source.close()
-    assert set(place.iterdir()) == before
-
-
 def test_types_of_the_sources_take_less_room_and_change_no_draw(place):
     data = rows_with_outliers("in any order")
     narrow = {name: array.astype(np.float32) for name, array in data.items()}

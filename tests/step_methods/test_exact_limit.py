@@ -54,22 +54,3 @@ def test_the_chain_of_pymc_metropolis():
     chains = [walk(step, model.initial_point(), 500) for step in (ours, theirs)]
     np.testing.assert_array_equal(*chains)
     assert len(np.unique(chains[0])) > 50
-
-
-@pytest.mark.exhaustive
-def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
-    model = normal_regression()
-    walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
-    settings = {"proposal": walk, "tune": False, "control_variates": None, "batch_size": 100}
-    with model:
-        single = AusterityMH(rng=11, **settings)
-        triple = AusterityMH(rng=11, steps_per_draw=3, **settings)
-    for step in (single, triple):
-        step.stop_tuning()  # else the test tightens from draw to draw
-    singles, of_singles = chain_of(single, model.initial_point(), 90)
-    triples, of_triples = chain_of(triple, model.initial_point(), 30)
-    np.testing.assert_array_equal(triples, singles[2::3])
-    for name, combine in [("n_rows_used", np.sum), ("n_looks", np.sum), ("accepted", np.mean)]:
-        values = np.array([stats[name] for stats in of_singles]).reshape(30, 3)
-        expected = combine(values, axis=1)
-        np.testing.assert_allclose([stats[name] for stats in of_triples], expected)

@@ -4,7 +4,7 @@ import arviz as az
 import numpy as np
 import pytest
 
-from tests.running import assert_goes_on, assert_moments, built, sample, walk
+from tests.running import assert_moments, built, sample
 from tests.step_methods.quadrature import normal_means
 from tests.step_methods.test_grouped_mh import model_of
 
@@ -49,10 +49,3 @@ def test_every_draw_moves_what_no_row_reads(run):
     assert "Read by no row: [mu, tau_log__]." in step.explain()
     moved = np.diff(idata.posterior["tau"].values, axis=1) != 0.0
     assert moved.mean() > 0.4
-
-
-def test_a_state_goes_on_where_it_was_taken(model, run):
-    step, _ = run
-    step.set_rng(np.random.default_rng(1))
-    walk(step, model.initial_point(), 5)
-    assert_goes_on(step, model.initial_point())

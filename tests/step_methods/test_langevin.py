@@ -57,7 +57,7 @@ class TestGradients:
             np.testing.assert_allclose(found, expected(values), rtol=1e-8, atol=1e-8)
         assert gradients.batch_size == step.n_rows == step.proposal.n_rows_read
 
-    @pytest.mark.few("2")
+    @pytest.mark.few("None", "2")
     @pytest.mark.parametrize("order", [None, 1, 2, 3])
     def test_mini_batches_give_what_the_formula_says(self, order, rng):
         """Brute force, for the rows of the mini-batch, read off the design matrix."""

@@ -13,7 +13,6 @@ from pymc_austerity import (
     FireflyMH,
     GroupedMH,
     Options,
-    RandomWalkProposal,
     SettingError,
     SettingTypeError,
 )
@@ -46,14 +45,6 @@ def test_together_and_one_by_one(step_method):
     both = step_method(steps_per_draw=2, options=Options(axis=1))
     assert repr(named) == repr(together) == repr(both)
     assert repr(named) == f"{step_method.__name__}(axis=1, steps_per_draw=2)"
-
-
-def test_the_papers_setting_is_one_line():
-    step = AusterityMH(
-        control_variates=None, proposal=RandomWalkProposal(), epsilon=0.05, batch_size=500
-    )
-    settings = step._request.settings
-    assert (settings.order, settings.epsilon, settings.batch_size) == (0, 0.05, 500)
 
 
 @pytest.mark.parametrize("step_method", STEP_METHODS)

@@ -11,7 +11,6 @@ from pymc_austerity import (
     BarkerTest,
     EmpiricalBernsteinTest,
     HoeffdingTest,
-    RandomWalkProposal,
     ReversibleJumpProposal,
     SettingError,
     StudentTTest,
@@ -20,7 +19,6 @@ from pymc_austerity.diagnostics import audit, report
 from pymc_austerity.sequential import Tightening
 from tests.running import assert_moments, built
 from tests.running import sample as run
-from tests.setup.test_defaults import rare_influence
 from tests.step_methods.models import mean_of, normal_mean
 from tests.step_methods.regressions import logistic, poisson, regression, student_t
 from tests.step_methods.test_bad_input import refused
@@ -151,43 +149,6 @@ def test_the_audited_error_is_the_one_asked_for(kind, settings):
     row = audit(idata).loc["all"]
     assert row["n_audited"] > 400
     assert row["n_wrong"] <= binom.isf(1e-3, row["n_audited"], 0.01)
-
-
-# ------------------------------------------------------------------ what is not normal
-
-
-@pytest.mark.exhaustive
-def test_rare_influence_is_noticed_before_and_after_a_run():
-    """0.1 % of the rows carry everything: strata find them, uniform samples miss them."""
-    model = rare_influence()
-    walk = {"proposal": RandomWalkProposal(), "audit": 1.0, "draws": 500, "tune": 300, "chains": 1}
-    with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"), model:
-        assert "NOT normal enough" in repr(AusterityMH(sampling="windows"))
-    with (
-        pytest.warns(AusterityWarning, match="allowed by"),
-        pytest.warns(AusterityWarning, match="NOT Student's t.*influence"),
-    ):
-        uniform = sample(model, sampling="windows", epsilon=0.05, **walk)
-    assert uniform["sample_stats"].attrs["normality"] == "failed"
-    assert "NOT normal enough" in report(uniform)
-    with pytest.warns(AusterityWarning, match="audited decisions were wrong"):
-        audit(uniform)
-    audit(sample(model, **STRATA, **walk))  # neither warns: warnings are errors here
-
-
-# ------------------------------------------------------------------ audits
-
-
-def test_audits_do_not_touch_the_draws():
-    model = normal_mean()
-    runs = [
-        sample(model, draws=100, tune=50, audit=a, epsilon=0.05, **PAPER)
-        for a in (0.0, 1.0, "auto")
-    ]
-    for idata in runs[1:]:
-        np.testing.assert_array_equal(idata.posterior["mu"], runs[0].posterior["mu"])
-    assert not runs[0]["sample_stats"]["audited"].any()
-    assert runs[1]["sample_stats"]["audited"].all()
 
 
 # ------------------------------------------------------------------ bad input
