@@ -5,8 +5,7 @@ import math
 from pymc_austerity.deciding.decider import Decider, test_of
 from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
 from pymc_austerity.deciding.settings import FIREFLY
-from pymc_austerity.design import Boundary, NormalityCheck, worst_error
-from pymc_austerity.design.error import expected_characteristic
+from pymc_austerity.design import Boundary, NormalityCheck, expected_characteristic, worst_error
 from pymc_austerity.design.wording import percentage, share_range, typically
 
 _NOT_NORMAL = (

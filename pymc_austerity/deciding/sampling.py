@@ -33,7 +33,7 @@ from pymc_austerity.strata import Strata
 _MOST_LOOKS = 500
 
 _OF_RANDOM_WALK = 2.38, 0.3
-"""Spread of the sum of the differences, nats, and acceptance: see `expected_error`."""
+"""Spread of the sum of the differences, nats, and acceptance: see `expected_characteristic`."""
 
 RowFunction: TypeAlias = Callable[..., NDArray[np.float64]]
 """``f(proposed, current, *block)``: differences of the rows in a block, shape (rows,), nats."""

@@ -2,7 +2,7 @@
 
 from pymc_austerity.design.error import (
     OperatingCharacteristic,
-    expected_error,
+    expected_characteristic,
     operating_characteristic,
     worst_error,
 )

@@ -254,10 +254,10 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
-def expected_error(
+def expected_characteristic(
     looks: Looks, boundary: Boundary, spread: float, *, acceptance: float = 1.0
-) -> float:
-    r"""Expected share of wrong decisions of a chain in equilibrium.
+) -> tuple[float, float]:
+    r"""Expected shares of wrong decisions and of the rows that they read, in equilibrium.
 
     A decision at distance :math:`x = \Delta - \log u` from the threshold is wrong with probability
     :math:`E(x / s)`. For a reversible kernel with a normal log-ratio :math:`\Delta`, its mean is
@@ -280,8 +280,10 @@ def expected_error(
 
     Returns
     -------
-    float
+    error : float
         Not above the worst-case error.
+    data_fraction : float
+        Of a decision.
 
     Notes
     -----
@@ -291,22 +293,11 @@ def expected_error(
 
     Examples
     --------
-    >>> from pymc_austerity.design import Boundary, constant_looks, expected_error
-    >>> round(expected_error(constant_looks(500, 10_000), Boundary(0.05), 0.1, acceptance=0.5), 3)
+    >>> from pymc_austerity.design import Boundary, constant_looks, expected_characteristic
+    >>> looks = constant_looks(500, 10_000)
+    >>> error, _ = expected_characteristic(looks, Boundary(0.05), 0.1, acceptance=0.5)
+    >>> round(error, 3)
     0.012
-    """
-    return expected_characteristic(looks, boundary, spread, acceptance=acceptance)[0]
-
-
-def expected_characteristic(
-    looks: Looks, boundary: Boundary, spread: float, *, acceptance: float = 1.0
-) -> tuple[float, float]:
-    """Expected share of wrong decisions, and expected share of the rows that a decision reads.
-
-    Parameters
-    ----------
-    looks, boundary, spread, acceptance
-        As for `expected_error`.
     """
     first = float(np.asarray(looks.shares)[0])
     if len(looks) == 1:

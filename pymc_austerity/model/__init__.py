@@ -42,7 +42,6 @@ from pymc_austerity.model.predictors.structure import (
     Design,
     DesignFunction,
     RowStructure,
-    Term,
     data_reader,
     design_function,
 )

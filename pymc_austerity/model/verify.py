@@ -31,6 +31,8 @@ _TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
 """Error of a difference, relative to one plus the log-densities; by precision of the model."""
 _SAFETY = 10.0
 _POINTS, _MOST_ROWS = 3, 1_000
+_MOST_COMPARED = 2_000
+"""Rows whose numbers are compared with those of the model."""
 
 
 class Verified:
@@ -123,7 +125,7 @@ def verify(
     *,
     rng: np.random.Generator,
     n_points: int = 3,
-    max_rows: int = 2_000,
+    max_rows: int = _MOST_COMPARED,
 ) -> Verified:
     """Compare the cut graph with the model's own log-density at several points.
 
@@ -196,7 +198,6 @@ def verify_centered(
     pairs: Sequence[tuple[list[NDArray], list[NDArray]]],
     *,
     rng: np.random.Generator,
-    max_rows: int = 2_000,
 ) -> Verified | None:
     """Compare rows in terms of other variables with the same rows in terms of the user's.
 
@@ -208,8 +209,8 @@ def verify_centered(
         The same in terms of the user's.
     pairs : sequence of pairs of lists of arrays
         Values of the user's value variables, and of the others at the same point.
-    rng, max_rows
-        As for `verify`.
+    rng : numpy.random.Generator
+        Chooses the rows.
 
     Returns
     -------
@@ -217,7 +218,7 @@ def verify_centered(
         None if the numbers differ.
     """
     verified = Verified(row_likelihood)
-    chosen = np.concatenate(_rows_to_compare(row_likelihood.n_in_model, max_rows, rng))
+    chosen = np.concatenate(_rows_to_compare(row_likelihood.n_in_model, _MOST_COMPARED, rng))
     agree = (are_same(verified.rows(b, chosen), before.rows(a, chosen)) for a, b in pairs)
     return verified if all(agree) else None
 
@@ -358,7 +359,6 @@ def verify_examples(
     windows: Iterable[Mapping[str, NDArray]],
     *,
     rng: np.random.Generator,
-    n_points: int = 3,
 ) -> None:
     """Put other rows in the place of the example, and compare the model with its cut graph.
 
@@ -376,8 +376,6 @@ def verify_examples(
         Rows of the named data, each time as many as the example has.
     rng : numpy.random.Generator
         Source of the other points, and of the order of the rows.
-    n_points : int
-        Points to compare at.
 
     Raises
     ------
@@ -394,7 +392,7 @@ def verify_examples(
         [*split.value_vars, *inputs.values()], full, mode=WITHOUT_CHECKS, on_unused_input="ignore"
     )
     start, every = verified.values_at(point), np.arange(split.n_in_model)
-    points = list(verified.points(start, n_points, every, rng))
+    points = list(verified.points(start, _POINTS, every, rng))
     for window in windows:
         block = split.recipes(window)
         for values in points:

@@ -92,9 +92,6 @@ def finished(ax: "Axes", *, shares: str = "", handles: Any = None, **properties:
     return ax
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _SINGLE = 10.0
 
 
@@ -298,9 +295,6 @@ def plot_block_usage(idata: Any, *, ax: "Axes | None" = None) -> "Axes":
     return finished(ax, xlabel="rows read per sweep", ylabel="block")
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _NEAR = 5.0
 _FAR = 50.0
 """Distance up to which the x axis is about linear, and beyond which it is logarithmic."""
@@ -367,7 +361,8 @@ def plot_decision_errors(
     'share of the decisions'
     """
     statistics = statistics_of(idata, ["standardized_mean"], step_method=step_method)
-    if RunInfo(statistics).is_poisson:
+    info = RunInfo(statistics)
+    if info.is_poisson:
         raise SettingError(
             "Every decision of the run is exact, and none has a distance from a threshold: there "
             "is nothing to draw."
@@ -381,8 +376,7 @@ def plot_decision_errors(
     low, high = _range(distances, curve)
     inside = distances[(distances >= low) & (distances <= high)]
     beyond = 1.0 - inside.size / distances.size
-    unit = RunInfo(statistics).unit
-    label = f"{unit} of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
+    label = f"{info.unit} of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
     weights = np.full(inside.size, 1.0 / distances.size)
     bins = np.linspace(low, high, 41)
     if curve is None and high > _FAR:
@@ -396,7 +390,7 @@ def plot_decision_errors(
         handles=[ax.patches[0], *([] if curve is None else _draw_curve(ax, *curve))],
         xlim=(low, high),
         xlabel=r"distance from the threshold, $\mu_\mathrm{std}$ (standard errors)",
-        ylabel=f"share of the {unit}",
+        ylabel=f"share of the {info.unit}",
     )
 
 

@@ -1,6 +1,6 @@
 """How a decision is made: from sums and counts, without parameters or models."""
 
-from pymc_austerity.sequential.barker import BarkerTest, LogisticCorrection, logistic_correction
+from pymc_austerity.sequential.barker import BarkerTest, logistic_correction
 from pymc_austerity.sequential.protocols import (
     BoundOfDifferences,
     Decision,

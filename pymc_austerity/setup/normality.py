@@ -246,7 +246,7 @@ def _pairs(
 
 
 def _shortened(target: Target, proposed: NDArray) -> NDArray:
-    """A step of the length that a tuned random walk will take: see `expected_error`."""
+    """A step of the length that a tuned random walk will take: see `expected_characteristic`."""
     start, length = target.start, _A_LITTLE
     near = (start + length * (proposed - start)).astype(start.dtype)
     differences = differences_of_all(target.row_function, near, start, target.source)
