@@ -159,12 +159,8 @@ def split_log_density(
     exact = _sum([part.sum() for part in parts] or [pt.constant(0.0)])
     leaves, recipes = tuple(cut.leaves), None
     if given:
-        rows, exact, *parts = with_known_lengths([rows, exact, *parts], known)
-        inputs = {leaf.placeholder.name: leaf.placeholder for leaf in leaves}
-        refuse_unread(given, inputs)
-        refuse_number_of_rows([rows, exact, *parts], known)
-        rows, leaves = computed_leaves(rows, leaves, known.parameters)
-        recipes = leaf_recipes(leaves, inputs)
+        refuse_unread(given, {leaf.placeholder.name: leaf.placeholder for leaf in leaves})
+        (rows, exact, *parts), leaves, recipes = with_recipes([rows, exact, *parts], leaves, known)
     rows, full, exact, *parts = in_terms_of(model, whole, [rows, full, exact, *parts])
     return RowLikelihood(
         model=model,
@@ -265,16 +261,34 @@ def _sum(graphs: Sequence[Variable]) -> Variable:
 # ------------------------------------------------------------------ rows of examples
 
 
-def leaf_recipes(leaves: Sequence[RowLeaf], inputs: Mapping[str, Variable]) -> LeafRecipes:
-    """Compile the recipes of leaves.
+def with_recipes(
+    graphs: Sequence[Variable], leaves: Sequence[RowLeaf], known: Known
+) -> tuple[list[Variable], tuple[RowLeaf, ...], LeafRecipes]:
+    """Rows in terms of leaves that are computed from any row, with the recipes of these.
 
     Parameters
     ----------
+    graphs : sequence of variables
+        The rows, and other graphs of the parameters and of the leaves' placeholders.
     leaves : sequence of RowLeaf
-        With recipes.
-    inputs : dict of str to variable
-        Placeholders of the named data.
+        The named data.
+    known : Known
+        Of the variables that they depend on.
+
+    Raises
+    ------
+    NotRowwiseError
+        A graph depends on the number of rows.
     """
+    inputs = {leaf.placeholder.name: leaf.placeholder for leaf in leaves}
+    rows, *others = with_known_lengths(graphs, known)
+    refuse_number_of_rows([rows, *others], known)
+    rows, computed = _computed_leaves(rows, leaves, known.parameters)
+    return [rows, *others], computed, _recipes(computed, inputs)
+
+
+def _recipes(leaves: Sequence[RowLeaf], inputs: Mapping[str, Variable]) -> LeafRecipes:
+    """Compile the recipes of leaves from the placeholders of the named data."""
     given = list(inputs.values())
     computed = [leaf.recipe for leaf in leaves if leaf.recipe not in given]
     function = None
@@ -286,7 +300,7 @@ def leaf_recipes(leaves: Sequence[RowLeaf], inputs: Mapping[str, Variable]) -> L
     return LeafRecipes(tuple(inputs), tuple(places), function)
 
 
-def computed_leaves(
+def _computed_leaves(
     rows: Variable, leaves: Sequence[RowLeaf], parameters: Sequence[Variable]
 ) -> tuple[Variable, tuple[RowLeaf, ...]]:
     """Make leaves of variables that a row graph computes from its data alone.

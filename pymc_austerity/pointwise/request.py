@@ -39,8 +39,8 @@ from pymc_austerity.model.cut import (
 from pymc_austerity.model.cut.rules_elementwise import ONE_BY_ONE
 from pymc_austerity.model.rewritten import inlined, on_full_data, spelled_out
 from pymc_austerity.model.row_likelihood import LeafRecipes
-from pymc_austerity.model.split import computed_leaves, leaf_recipes, with_length
-from pymc_austerity.model.terms import refuse_number_of_rows, terms_of, with_known_lengths
+from pymc_austerity.model.split import with_length, with_recipes
+from pymc_austerity.model.terms import terms_of
 from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
@@ -189,11 +189,7 @@ def _cut(
     rows = with_length([rows], cut)
     leaves, recipes = tuple(cut.leaves), None
     if known.examples:
-        (rows,) = with_known_lengths([rows], known)
-        refuse_number_of_rows([rows], known)
-        inputs = {leaf.placeholder.name: leaf.placeholder for leaf in leaves}
-        rows, leaves = computed_leaves(rows, leaves, known.parameters)
-        recipes = leaf_recipes(leaves, inputs)
+        (rows,), leaves, recipes = with_recipes([rows], leaves, known)
     generators = tuple(
         v for v in ancestors([rows]) if v.owner is None and isinstance(v.type, RandomGeneratorType)
     )
