@@ -128,15 +128,6 @@ def test_epsilon_one_half_is_one_look():
     assert np.all(data_fraction == 0.2)
 
 
-def test_two_looks_are_a_formula():
-    looks, boundary = Looks([0.2, 1.0]), Boundary(0.03)
-    bound, drift = norm.isf(0.03), MU_STD * 0.5
-    error, data_fraction = operating_characteristic(MU_STD, looks, boundary)
-    go_on = norm.cdf(bound - drift) - norm.cdf(-bound - drift)
-    np.testing.assert_allclose(error, norm.cdf(-bound - drift), rtol=1e-12)
-    np.testing.assert_allclose(data_fraction, 0.2 + 0.8 * go_on, rtol=1e-12)
-
-
 @pytest.mark.parametrize("boundary", [Boundary(0.05), Boundary(0.01, 0.0), Boundary(0.1, 0.7)])
 def test_worst_case_is_beside_the_threshold(boundary):
     looks = constant_looks(50, 1_000)
@@ -146,16 +137,6 @@ def test_worst_case_is_beside_the_threshold(boundary):
     error, data_fraction = operating_characteristic(np.linspace(0, 60, 100), looks, boundary)
     assert np.all(np.diff(error) <= 0.0) and error[-1] < 1e-12 < worst
     assert np.all(np.diff(data_fraction) <= 1e-14)
-
-
-def test_worst_case_is_half_of_the_early_stops(rng):
-    looks, boundary = constant_looks(200, N_ROWS), Boundary(0.08)
-    differences = population(0.0, N_ROWS, rng)
-    orders = rng.permuted(np.tile(np.arange(N_ROWS), (5_000, 1)), axis=1)
-    counts, quantiles = counts_of(looks.shares, N_ROWS), quantiles_of(boundary, looks, N_ROWS)
-    _, used = sequential_tests(differences, orders, counts, quantiles)
-    half = 0.5 * (used < N_ROWS)
-    assert abs(half.mean() - worst_error(looks, boundary)) < 3 * half.std() / math.sqrt(5_000)
 
 
 def test_far_boundaries_and_distant_means():
