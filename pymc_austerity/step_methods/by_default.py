@@ -68,6 +68,7 @@ the time for it as shares of compilation and run."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
+_LONGER = "an effective draw is expected to take longer without it"
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
 _ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.2
@@ -109,13 +110,13 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason:
         where, begun = (request, variables, model, point, size), time.process_time()
         best = _on_few_rows(*where, cost, _time_for_setup(cost))
-        if best.why_not and nuts is None:  # it is compiled now, and shows what it takes
+        if best.is_open and nuts is None:  # it is compiled now, and shows what it takes
             spent, compiling = time.process_time() - begun, time.perf_counter()
             nuts = on_all_rows(variables, model, its)
             cost = _measured(nuts, variables, point, compiling) or cost
-            if cost.is_measured and best.step is not None:
+            if cost.is_measured and not best.is_late:
                 best = best._replace(why_not=_why_not(best.step, best.found, cost))
-            elif cost.is_measured and best.is_late and _time_for_setup(cost) > 2.0 * spent:
+            elif cost.is_measured and _time_for_setup(cost) > 2.0 * spent:
                 best = _on_few_rows(*where, cost, _time_for_setup(cost) - spent)
         if not best.why_not:
             best.step.take(_steps_per_draw(best.found, cost))
@@ -145,6 +146,11 @@ class _Best(NamedTuple):
     found: Probe
     why_not: str
     is_late: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a slower NUTS would be another answer."""
+        return self.is_late or self.why_not == _LONGER
 
 
 def _is_long(cost: CostOfNUTS) -> bool:
@@ -318,7 +324,7 @@ def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
         < (measured if cost.is_measured else margin) * cost.per_draw
     ):
         return ""
-    return "an effective draw is expected to take longer without it"
+    return _LONGER
 
 
 def _steps_per_draw(found: Probe, cost: CostOfNUTS) -> int:
