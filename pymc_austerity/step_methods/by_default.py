@@ -104,7 +104,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     reason = "" if model.observed_RVs else _nothing_observed(model)
     if not reason and (reason := _few_rows(size)):
         nuts = on_all_rows(variables, model, its)
-        measured = _measured(nuts, variables, point, started)
+        measured = _measured(nuts, variables, point, started, size)
         if measured is not None and _is_long(measured):
             cost, reason = measured, ""
     if not reason:
@@ -113,7 +113,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         if best.is_open and nuts is None:  # it is compiled now, and shows what it takes
             spent, compiling = time.process_time() - begun, time.perf_counter()
             nuts = on_all_rows(variables, model, its)
-            cost = _measured(nuts, variables, point, compiling) or cost
+            cost = _measured(nuts, variables, point, compiling, size) or cost
             if cost.is_measured and not best.is_late:
                 best = best._replace(why_not=_why_not(best.step, best.found, cost))
             elif cost.is_measured and _time_for_setup(cost) > 2.0 * spent:
@@ -159,13 +159,17 @@ def _is_long(cost: CostOfNUTS) -> bool:
 
 
 def _measured(
-    step: AllRowsNUTS | PyMCSteps, variables: Sequence, point: dict[str, Any], started: float
+    step: AllRowsNUTS | PyMCSteps,
+    variables: Sequence,
+    point: dict[str, Any],
+    started: float,
+    size: Size,
 ) -> CostOfNUTS | None:
     """What NUTS takes, where it moves all variables and can begin."""
     if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(variables):
         return None
     try:
-        return measured_cost(step, point, started)
+        return measured_cost(step, point, started, size)
     except Warning:
         raise
     except Exception as error:  # noqa: BLE001  the chains will say it, unless they begin elsewhere

@@ -197,8 +197,12 @@ def _of_rows(size: Size) -> float:
     return _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
 
 
-def measured_cost(step: AllRowsNUTS, point: dict[str, NDArray], started: float) -> CostOfNUTS:
+def measured_cost(
+    step: AllRowsNUTS, point: dict[str, NDArray], started: float, size: Size
+) -> CostOfNUTS:
     """Let NUTS begin to tune, and measure its transitions once they have their usual length.
+
+    Where that takes too long, their length is that of a well behaved posterior, at least.
 
     Parameters
     ----------
@@ -208,22 +212,29 @@ def measured_cost(step: AllRowsNUTS, point: dict[str, NDArray], started: float) 
         The model's initial point.
     started : float
         When its compilation began, by the performance counter.
+    size : Size
+        Size of the model.
     """
     step.setup_chain(np.random.default_rng(_SEED), _ALL, 0)
     times: list[float] = []
+    n_gradients = 0
     try:
         current, _ = step.step(dict(point))  # which compiles the rest
         compilation = time.perf_counter() - started
         while sum(times) < _MOST_SECONDS and len(times) < _ALL:
             began = time.process_time()
-            current, _ = step.step(current)
+            current, (statistics, *_) = step.step(current)
             times.append(time.process_time() - began)
+            n_gradients += statistics["tree_size"]
             if len(times) == _USUAL and _usual(times) < LONG_RUN / TRANSITIONS:
                 break
     finally:  # as if no chain had begun
         step.reset_tuning()
         restore_interrupts()
-    seconds = _usual(times) / (1.0 if len(times) >= _USUAL else _UNADAPTED)
+    seconds = _usual(times)
+    if len(times) < _USUAL:
+        usual = _gradients(size) * sum(times) / max(n_gradients, 1)
+        seconds = max(seconds / _UNADAPTED, usual)
     return CostOfNUTS(seconds, compilation, is_measured=True)
 
 

@@ -212,7 +212,7 @@ class Timed:
     def step(self, point):
         self.clock += self.seconds(self.n_made)
         self.n_made += 1
-        return point, []
+        return point, [{"tree_size": 7}]
 
 
 @pytest.mark.parametrize(
@@ -221,11 +221,13 @@ class Timed:
         (lambda n: 1e-5, 101, 1e-5),  # fast
         (lambda n: 5e-3 if n < 140 else 2e-3, 201, 2e-3),  # once the metric is learnt
         (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 / 4.0),  # no metric was learnt
+        (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 * 10 / 7.0),  # and 10 gradients are expected
     ],
 )
 def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
-    step = Timed(monkeypatch, seconds)
-    cost = expected_time.measured_cost(step, {}, 0.0)
+    step, expected = Timed(monkeypatch, seconds), 10.0 if per_draw > 0.1 else 1.0
+    monkeypatch.setattr(expected_time, "_gradients", lambda size: expected)
+    cost = expected_time.measured_cost(step, {}, 0.0, Size(10, 10, 10, 1))
     assert cost.is_measured
     assert cost.compilation == seconds(0)
     np.testing.assert_allclose(cost.per_draw, per_draw)
