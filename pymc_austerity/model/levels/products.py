@@ -172,11 +172,17 @@ class _Reading:
             column = node.outputs[0]
             return all(self._times(n, column, is_whole=True) for n in self.clients.get(column, []))
         if isinstance(node.op, (Subtensor, *ADVANCED_SUBTENSOR_OPS)):
-            picked = node.outputs[0]
             if node.inputs[0] is not self.variable or any(map(self._depends, node.inputs[1:])):
                 return False
-            return all(self._times(n, picked) for n in self.clients.get(picked, []))
+            return self._picked(node.outputs[0])
         return self._times(node, self.variable, is_whole=True)
+
+    def _picked(self, levels: Variable) -> bool:
+        """Products of levels of rows, which may have been given axes."""
+        return all(
+            self._picked(n.outputs[0]) if _gives_axes(n) else self._times(n, levels)
+            for n in self.clients.get(levels, [])
+        )
 
     def _depends(self, variable: Variable) -> bool:
         return not self.variables.isdisjoint(ancestors([variable]))
@@ -241,6 +247,13 @@ class _Reading:
             self.scale = pt.mul(*scales) if len(scales) > 1 else scales[0]
             self.scale = self.scale.T if transposed else self.scale
         return bool(self.key == key)
+
+
+def _gives_axes(node: Any) -> bool:
+    """Whether a node gives an array axes of length one, and nothing else."""
+    return isinstance(node.op, DimShuffle) and [
+        axis for axis in node.op.new_order if axis != "x"
+    ] == list(range(node.inputs[0].type.ndim))
 
 
 def _is_product(node: Any) -> bool:

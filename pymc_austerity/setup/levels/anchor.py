@@ -23,7 +23,7 @@ _NEAR, _CLOSE_ENOUGH = 1.0, 0.02
 """Lengths of Newton steps, in standard deviations, at which rounds begin and the search ends."""
 _SAME_CURVATURE = 0.2
 """Length up to which a step does without the Hessian of the rows where it begins: that of the point
-before it will do."""
+before it will do, if steps become half as long."""
 _LENGTHS_OF_STEP = 3
 """Lengths that are tried until a step leads uphill, each a quarter of the one before."""
 _DAMPINGS = (0.0, 1e-5, 1e-3, 0.1, 10.0, 1e4)
@@ -98,6 +98,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     value, gradient, rows = _at(parts, point, parts.row_sums(point))
     rounds, is_near = _ROUNDS if parts.blocks.untouched.size else 0, False
     hessian, of = parts.row_hessian(point), point
+    before = np.inf
     for number in range(_MOST_PASSES):
         is_near = is_near or number == _FIRST_PASSES
         if rounds and is_near:
@@ -117,8 +118,9 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
         if found is None:
             found = _ascended_damped(parts, point, precision, gradient[touched], value)
         point, value, gradient, rows = found
-        if distance > _SAME_CURVATURE * np.sqrt(touched.size):
+        if distance > min(_SAME_CURVATURE * np.sqrt(touched.size), before / 2.0):
             hessian, of = parts.row_hessian(point), point
+        before = distance
     raise NoGroupsError("the search for a mode given the priors did not converge")
 
 

@@ -33,6 +33,12 @@ def picked_first():
     observe(pm.Normal("mu") + X * z[GROUP] * tau)
 
 
+def given_axes():
+    """As beside the cut points of ordered categories."""
+    tau, z = pm.HalfNormal("tau"), pm.Normal("z", shape=G)
+    observe((pm.Normal("mu") + (tau * z[GROUP])[:, None] * [[0.3, 0.7]]).sum(axis=1))
+
+
 def several_scales():
     tau, z = pm.HalfNormal("tau", shape=2), pm.Normal("z", shape=(G, 2))
     a = tau * z
@@ -85,6 +91,7 @@ FORMS = {
     for form in (
         scaled_and_shifted,
         picked_first,
+        given_axes,
         several_scales,
         scales_of_levels,
         right_product,
