@@ -18,6 +18,7 @@ from pymc_austerity._pymc import (
     ancestors,
     clone_replace,
     discrete_types,
+    indices_of,
     is_dot,
     toposort,
 )
@@ -174,13 +175,15 @@ class _Reading:
         if isinstance(node.op, (Subtensor, *ADVANCED_SUBTENSOR_OPS)):
             if node.inputs[0] is not self.variable or any(map(self._depends, node.inputs[1:])):
                 return False
-            return self._picked(node.outputs[0])
+            return self._picked(node.outputs[0], has_columns=_picks_rows(node))
         return self._times(node, self.variable, is_whole=True)
 
-    def _picked(self, levels: Variable) -> bool:
+    def _picked(self, levels: Variable, *, has_columns: bool) -> bool:
         """Products of levels of rows, which may have been given axes."""
         return all(
-            self._picked(n.outputs[0]) if _gives_axes(n) else self._times(n, levels)
+            self._picked(n.outputs[0], has_columns=False)
+            if _gives_axes(n)
+            else self._times(n, levels, has_columns=has_columns)
             for n in self.clients.get(levels, [])
         )
 
@@ -208,17 +211,25 @@ class _Reading:
         """Whether parameters alone, without data of rows, determine a variable."""
         return self._depends(variable) and not self._reads_data(variable)
 
-    def _times(self, node: Any, operand: Variable, *, is_whole: bool = False) -> bool:
+    def _times(
+        self, node: Any, operand: Variable, *, is_whole: bool = False, has_columns: bool = False
+    ) -> bool:
         """Products with parameters; factors that are data stay where they are.
 
-        Where the operand has all entries of the variable, each may have a scale of its own.
+        Where the operand has all entries of the variable, each may have a scale of its own; where
+        it has rows of the variable, each column may.
         """
         scales: list[Variable] = []
         inside = operand
         while _is_product(node):
             others = [v for v in node.inputs if v is not operand]
             own = [v for v in others if self._depends(v)]
-            fit = all(all(v.type.broadcastable) or (is_whole and self._is_by_entry(v)) for v in own)
+            fit = all(
+                all(v.type.broadcastable)
+                or (is_whole and self._is_by_entry(v))
+                or (has_columns and v.type.broadcastable[0])
+                for v in own
+            )
             if len(others) < len(node.inputs) - 1 or not fit or not all(map(self._scales, own)):
                 break
             data = [v for v in others if v not in own]
@@ -247,6 +258,15 @@ class _Reading:
             self.scale = pt.mul(*scales) if len(scales) > 1 else scales[0]
             self.scale = self.scale.T if transposed else self.scale
         return bool(self.key == key)
+
+
+def _picks_rows(node: Any) -> bool:
+    """Whether a node picks rows of a matrix by a vector of numbers."""
+    if not isinstance(node.op, ADVANCED_SUBTENSOR_OPS) or node.inputs[0].type.ndim != 2:
+        return False
+    index, *others = indices_of(node)
+    is_vector = isinstance(index, Variable) and index.type.ndim == 1 and index.type.dtype != "bool"
+    return is_vector and all(i == slice(None) for i in others)
 
 
 def _gives_axes(node: Any) -> bool:

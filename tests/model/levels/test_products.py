@@ -39,6 +39,11 @@ def given_axes():
     observe((pm.Normal("mu") + (tau * z[GROUP])[:, None] * [[0.3, 0.7]]).sum(axis=1))
 
 
+def scales_of_columns():
+    tau, z = pm.HalfNormal("tau", shape=2), pm.Normal("z", shape=(G, 2))
+    observe((tau * z[GROUP] * np.stack([np.ones(N), X], axis=1)).sum(axis=1))
+
+
 def several_scales():
     tau, z = pm.HalfNormal("tau", shape=2), pm.Normal("z", shape=(G, 2))
     a = tau * z
@@ -92,6 +97,7 @@ FORMS = {
         scaled_and_shifted,
         picked_first,
         given_axes,
+        scales_of_columns,
         several_scales,
         scales_of_levels,
         right_product,
