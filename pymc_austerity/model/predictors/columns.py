@@ -167,13 +167,29 @@ def _shared_by_all(array: Affine) -> tuple[list[tuple[int, float]], Any]:
 
 
 def _picked(matrix: Any, index: Variable) -> list[Term]:
-    """Terms of entries that combine few parameters each, one term for each of them."""
+    """Terms of entries that combine few parameters each, one term for each of them.
+
+    Parameters that most entries have in common, such as coefficients of what describes groups, are
+    one term with numbers for each row.
+    """
+    n, counts = matrix.shape[0], np.diff(matrix.tocsc().indptr)
+    if np.diff(matrix.indptr).max() <= 2:
+        return _one_by_one(matrix, index)
+    others = matrix.multiply(counts <= n / 2).tocsr()
+    others.eliminate_zeros()
+    if np.diff(others.indptr).max() <= 2:
+        used = np.flatnonzero(counts > n / 2)
+    else:
+        used, others = np.flatnonzero(counts), matrix[:0]
+    if n * used.size > _MOST_NUMBERS:
+        raise TooLargeError
+    own = Term(used, None, pt.constant(matrix[:, used].toarray())[index])
+    return [own, *_one_by_one(others, index)] if others.nnz else [own]
+
+
+def _one_by_one(matrix: Any, index: Variable) -> list[Term]:
+    """Terms of entries that combine at most a few parameters each."""
     n, widest = matrix.shape[0], int(np.diff(matrix.indptr).max())
-    used = np.flatnonzero(np.diff(matrix.tocsc().indptr))
-    if widest > 2:
-        if n * used.size > _MOST_NUMBERS:
-            raise TooLargeError
-        return [Term(used, None, pt.constant(matrix[:, used].toarray())[index])]
     terms: list[Term] = []
     matrix.sort_indices()
     for slot in range(widest):

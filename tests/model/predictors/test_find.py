@@ -248,6 +248,19 @@ def test_too_many_predictors_are_a_reason(rng):
     assert reason == "it is a function of 70 linear predictors, more than 64"
 
 
+def test_what_describes_groups_is_a_term_beside_their_levels(rng):
+    group, about = rng.integers(0, 7, size=50), rng.normal(size=(7, 3))
+
+    def write():
+        effects = about @ pm.Normal("g", shape=3) + pm.Normal("z", shape=7) + pm.Normal("m")
+        pm.Normal("y", effects[group], 1.0, observed=np.zeros(50))
+
+    found = structured(write, rng)
+    (predictor,) = found.structure.predictors
+    assert sorted(term.entries.size for term in predictor.terms) == [1, 3, 7]
+    check_rows(found, 20)
+
+
 @pytest.mark.parametrize("function", [pt.sort, pt.cumsum])
 def test_rows_that_read_an_empty_array_are_a_reason(function, rng):
     x, y = rng.standard_normal((2, 40))
