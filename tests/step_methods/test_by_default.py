@@ -365,24 +365,15 @@ class TestProbe:
 
     def test_one_entry_is_seen_beside_many(self):
         """It moves little, 600 others are drawn anew."""
-
-        def move(x, rng):
-            return np.append(0.8 * x[:1] + 0.6 * rng.normal(size=1), rng.normal(size=600))
-
-        step = Stuck(move)
-        step.vars = tuple(SimpleNamespace(name=name) for name in ("slow", "fast"))
-        step.step = lambda point: (
-            dict(
-                zip(
-                    ("slow", "fast"),
-                    np.split(move(np.append(*point.values()), step.rng), [1]),
-                    strict=True,
-                )
-            ),
-            [{"data_fraction": 1.0}],
-        )
-        found = probe(step, {"slow": np.zeros(1), "fast": np.zeros(600)}, 100.0, 400)
+        step = Stuck(lambda x, rng: 0.8 * x + 0.6 * rng.normal())
+        step.vars = tuple(SimpleNamespace(name=name) for name in ("mu", "others"))
+        alone = step.step
+        step.step = lambda point: (alone(point)[0] | {"others": step.rng.normal(size=600)}, COST)
+        found = probe(step, {"mu": np.array(0.0), "others": np.zeros(600)}, 100.0, 400)
         assert 0.03 < found.share_effective < 0.25
+
+
+COST = [{"data_fraction": 1.0}]
 
 
 class Stuck:
@@ -400,7 +391,7 @@ class Stuck:
         pass
 
     def step(self, point):
-        return {"mu": self.move(point["mu"] or self.start, self.rng)}, [{"data_fraction": 1.0}]
+        return {"mu": self.move(point["mu"] or self.start, self.rng)}, COST
 
 
 class TestFewRowsAreRead:

@@ -280,11 +280,7 @@ def test_a_cumulative_sum_of_nothing_is_linear(rng):
         slopes = pm.Normal("slopes", shape=3)
         pm.Normal("y", pt.tanh(x * slopes[0] + pt.cumsum(slopes[3:]).sum()), 1.0, observed=y)
 
-    found = structured(write, rng)
-    block = [leaf.array for leaf in found.split.leaves]
-    rows = found.of_etas(found.etas(np.array([0.3, -0.2, 0.7]), block), block)
-    expected = -0.5 * (y - np.tanh(0.3 * x)) ** 2 - 0.5 * np.log(2 * np.pi)
-    np.testing.assert_allclose(rows, expected, rtol=1e-10)
+    check_rows(structured(write, rng), 20)
 
 
 def test_other_step_methods_are_a_reason():
