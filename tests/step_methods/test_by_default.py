@@ -296,23 +296,19 @@ class TestFewLevels:
         assert [isinstance(step, GroupedMH) for step in chosen] == [False, True]
 
 
-class TestNUTSIsTriedWhereItWouldBeTaken:
-    """It is compiled then, and may be slower than expected."""
-
-    @pytest.fixture(autouse=True)
-    def slow(self, plans, monkeypatch):
-        slow = CostOfNUTS(10.0, is_measured=True)
-        monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
-
-    def test_another_step_method_may_be_faster_then(self, monkeypatch):
-        monkeypatch.setattr(by_default, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
-        assert type(built(normal_model(300))) is FewRowsStep
-
-    def test_set_up_may_have_more_time_then(self, monkeypatch):
-        monkeypatch.setattr(
-            by_default, "_time_for_setup", lambda cost: 1_000.0 if cost.is_measured else 0.0
-        )
-        assert type(built(normal_model(300))) is FewRowsStep
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400)),
+        ("_time_for_setup", lambda cost: 1_000.0 if cost.is_measured else 0.0),
+    ],
+)
+def test_nuts_is_tried_where_it_would_be_taken(plans, monkeypatch, name, value):
+    """Where it is slower than expected, others are better, or have more time for set-up."""
+    slow = CostOfNUTS(10.0, is_measured=True)
+    monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
+    monkeypatch.setattr(by_default, name, value)
+    assert type(built(normal_model(300))) is FewRowsStep
 
 
 class TestProbe:

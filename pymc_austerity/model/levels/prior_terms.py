@@ -213,10 +213,11 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
     if any(variable not in at.likelihood.model.values_to_rvs for variable in moved):
         at = at._replace(likelihood=at.likelihood.without_joint_terms)
     likelihood, sources = at.likelihood, _sources(at, entries)
-    terms, theta = at.joined(*sources)
+    by_level = [_by_level(term, at, len(entries)) for term in sources]
+    terms, theta = at.joined(*by_level)
     values = _made(likelihood, theta, terms)
     axes = _axes(values, entries, start)
-    as_rows = _levels_as_rows(at, sources, axes, entries)
+    as_rows = _levels_as_rows(at, by_level, axes, entries)
     if as_rows is not None:
         _verify(as_rows, values, axes, entries, start)
         its = (as_rows.terms, as_rows.derivatives)
@@ -233,6 +234,13 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
         derivatives = _ByLevel(own, entries, _SMALL_STEP)
     given = _given(at, sources, entries)
     return LevelTerms(of_levels, derivatives, given, is_quadratic, sources)
+
+
+def _by_level(term: Variable, at: ModelAt, n_levels: int) -> Variable:
+    """A term with an axis of the levels, which may be the entries of a matrix."""
+    shape = Known(at.likelihood.value_vars, at.point).shape(term)
+    is_matrix = len(shape) > 1 and n_levels not in shape and np.prod(shape) == n_levels
+    return term.ravel() if is_matrix else term
 
 
 def _verify(

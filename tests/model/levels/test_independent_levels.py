@@ -86,3 +86,14 @@ def test_heavy_tails_are_not_quadratic_in_any_unit(unit):
     (factor,) = problem.blocks.factors
     terms = level_terms(problem.parts, factor.entries)
     assert not terms.is_quadratic
+
+
+def test_pairs_with_a_matrix_as_prior_are_levels():
+    with pm.Model() as model:
+        a = pm.Normal("a", 0.0, pm.HalfNormal("s"), shape=(5, G // 5))
+        observe(a[GROUP % 5, GROUP // 5])
+    problem = posed(model)
+    (factor,) = problem.blocks.factors
+    terms = level_terms(problem.parts, factor.entries)
+    expected = pm.logp(pm.Normal.dist(), values := RNG.normal(size=G)).eval()
+    np.testing.assert_allclose(terms.terms(np.append(0.0, values)), expected, rtol=1e-10)
