@@ -62,6 +62,9 @@ _OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
+_MOST_SECONDS_OF_TRANSITION = 0.5
+"""A transition of NUTS that is expected to take longer is not tried: it may have 50 times as many
+gradients."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.3
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
@@ -110,7 +113,8 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason:
         where, begun = (request, variables, model, point, size), time.process_time()
         best = _on_few_rows(*where, cost, _time_for_setup(cost))
-        if best.is_open and nuts is None:  # it is compiled now, and shows what it takes
+        may_try = nuts is None and cost.per_draw < _MOST_SECONDS_OF_TRANSITION
+        if best.is_open and may_try:  # it is compiled now, and shows what it takes
             spent, compiling = time.process_time() - begun, time.perf_counter()
             nuts = on_all_rows(variables, model, its)
             cost = _measured(nuts, variables, point, compiling, size) or cost
