@@ -130,11 +130,8 @@ def transitions(
     current, proposed, noise = reals(work), reals(work + 8 * d), reals(work + 16 * d)
     exact_now = call_for_number(posterior.exact, (work,))
     for t in range(n_transitions):
-        out, point, verdict = (
-            reals(made.statistics + 64 * t),
-            reals(made.points + 8 * d * t),
-            REJECTED,
-        )
+        out, point = reals(made.statistics + 64 * t), reals(made.points + 8 * d * t)
+        verdict = REJECTED
         out[1] = out[2] = out[3] = out[5] = out[6] = 0.0
         out[4] = math.nan
         chosen, log_ratio = propose(proposals, current, rng, noise, proposed)

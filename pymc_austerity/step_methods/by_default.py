@@ -315,10 +315,10 @@ def _probed(step: Any, point: dict[str, Any], cost: CostOfNUTS) -> Probe:
 
 def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
     """What short chains say against a step method; empty if nothing."""
-    margin, measured = _OF_LEVELS, _OF_THOSE_OF_LEVELS
+    margin = _OF_THOSE_OF_LEVELS if cost.is_measured else _OF_LEVELS
     if isinstance(step, FewRowsStep):
         margin = _MARGIN if step.target.surrogate is None else _NOT_NORMAL
-        measured = _OF_TRANSITIONS
+        margin = _OF_TRANSITIONS if cost.is_measured else margin
         if (
             isinstance(step.target.sampling, StratifiedSampling)
             and found.share_of_rows > _MOST_ROWS
@@ -327,10 +327,7 @@ def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
             return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if (
-        found.seconds_per_effective_draw
-        < (measured if cost.is_measured else margin) * cost.per_draw
-    ):
+    if found.seconds_per_effective_draw < margin * cost.per_draw:
         return ""
     return _LONGER
 

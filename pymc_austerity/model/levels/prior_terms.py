@@ -213,7 +213,7 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
     if any(variable not in at.likelihood.model.values_to_rvs for variable in moved):
         at = at._replace(likelihood=at.likelihood.without_joint_terms)
     likelihood, sources = at.likelihood, _sources(at, entries)
-    by_level = [_by_level(term, at, len(entries)) for term in sources]
+    by_level = [_with_axis_of_levels(term, at, len(entries)) for term in sources]
     terms, theta = at.joined(*by_level)
     values = _made(likelihood, theta, terms)
     axes = _axes(values, entries, start)
@@ -236,7 +236,7 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
     return LevelTerms(of_levels, derivatives, given, is_quadratic, sources)
 
 
-def _by_level(term: Variable, at: ModelAt, n_levels: int) -> Variable:
+def _with_axis_of_levels(term: Variable, at: ModelAt, n_levels: int) -> Variable:
     """A term with an axis of the levels, which may be the entries of a matrix."""
     shape = Known(at.likelihood.value_vars, at.point).shape(term)
     is_matrix = len(shape) > 1 and n_levels not in shape and np.prod(shape) == n_levels
