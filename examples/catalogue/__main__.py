@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--one", metavar="SAMPLER", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    files = _files(options.path, options.models, even=options.even)
+    files = _files(options.path.absolute(), options.models, even=options.even)
     if options.one:
         run(files[0], options.out, options.one, options.seed)
         return

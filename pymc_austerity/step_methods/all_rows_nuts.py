@@ -24,6 +24,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import refuse_not_finite, rows_observed
+from pymc_austerity.model.rewritten import counterpart, on_full_data
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
@@ -92,7 +93,7 @@ class _OnAllRows(AusterityStep):
         _log.info(self.summary)
 
     def _describe(self, model: pm.Model) -> None:
-        rows = rows_observed(model)
+        rows = rows_observed(on_full_data(model))
         self.n_rows, self.subsampled = max(rows.values(), default=0), tuple(rows)
         self._is_for(model)
         others = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] not in self.vars]
@@ -156,7 +157,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     Notes
     -----
     In addition to the statistics of `pymc.NUTS`, ``sample_stats`` contains ``n_rows_used``: rows
-    times gradients.
+    times gradients. ``pm.Minibatch`` is undone.
     """
 
     stats_dtypes_shapes = pm.NUTS.stats_dtypes_shapes | {
@@ -178,15 +179,17 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         self._start = _raveled(vars, point)
         n = self._start.size
         potential = QuadPotentialDiagAdapt(n, self._start, np.ones_like(self._start), 10)
+        whole = on_full_data(model)
         super().__init__(
-            vars,
-            model=model,
+            [counterpart(variable, whole) for variable in vars],
+            model=whole,
             potential=potential,
             rng=rng,
             initial_point=point,
             compile_kwargs=compile_kwargs,
             blocked=blocked,
         )
+        self.vars = list(vars)
         self._describe(model)
 
     def use(self, settings: Mapping[str, Any]) -> None:
@@ -303,11 +306,15 @@ class PyMCSteps(_OnAllRows, CompoundStep):
     """
 
     def __init__(self, vars: Sequence, model: pm.Model, point: dict[str, NDArray]) -> None:
-        with model:
-            _, selected = assign_step_methods(model)
-            own = {kind: [v for v in those if v in vars] for kind, those in selected.items()}
-            steps = instantiate_steppers(model, [], own, initial_point=point)
-        super().__init__(steps if isinstance(steps, list) else [steps])
+        with on_full_data(model) as whole:
+            _, selected = assign_step_methods(whole)
+            names = {variable.name for variable in vars}
+            own = {k: [v for v in those if v.name in names] for k, those in selected.items()}
+            steps = instantiate_steppers(whole, [], own, initial_point=point)
+        steps = steps if isinstance(steps, list) else [steps]
+        for step in steps:
+            step.vars = [counterpart(variable, model) for variable in step.vars]
+        super().__init__(steps)
         self._describe(model)
 
     def _end_setup(self, started: float) -> None:

@@ -11,6 +11,7 @@ import pymc as pm
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators
+from pymc_austerity.model.rewritten import on_full_data
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import (
@@ -65,7 +66,7 @@ methods gets."""
 _MOST_SECONDS_OF_TRANSITION = 0.5
 """A transition of NUTS that is expected to take longer is not tried: it may have 50 times as many
 gradients."""
-_TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.3
+_TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
@@ -101,7 +102,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     """
     started = time.perf_counter()
     point = _checked(request, model)
-    size, nuts = size_of(model, point), None
+    size, nuts = size_of(on_full_data(model), point), None
     cost = expected_cost(size)
     its = {"point": point, "rng": request.rng, "compile_kwargs": request.options.compile_kwargs}
     reason = "" if model.observed_RVs else _nothing_observed(model)

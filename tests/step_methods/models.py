@@ -6,10 +6,10 @@ import pymc as pm
 N_ROWS = 2_000
 
 
-def normal_of(y, spread=1.0, sigma=1.0):
+def normal_of(y, spread=1.0, sigma=1.0, **more):
     """One unknown: the mean of given values."""
     with pm.Model() as model:
-        pm.Normal("y", pm.Normal("mu", 0.0, spread), sigma, observed=y)
+        pm.Normal("y", pm.Normal("mu", 0.0, spread), sigma, observed=y, **more)
     return model
 
 
