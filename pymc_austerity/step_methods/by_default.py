@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pymc as pm
@@ -100,36 +101,21 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     model : pymc.Model
         The model.
     """
-    started = time.perf_counter()
-    point = _checked(request, model)
-    size, nuts = size_of(on_full_data(model), point), None
-    cost = expected_cost(size)
-    its = {"point": point, "rng": request.rng, "compile_kwargs": request.options.compile_kwargs}
+    choice = _Choice(request, variables, model)
     reason = "" if model.observed_RVs else _nothing_observed(model)
-    if not reason and (reason := _few_rows(size)):
-        nuts = on_all_rows(variables, model, its)
-        measured = _measured(nuts, variables, point, started, size)
+    cost = expected_cost(choice.size)
+    if not reason and (reason := _few_rows(choice.size)):
+        measured = choice.cost_of_nuts(choice.started)
         if measured is not None and _is_long(measured):
             cost, reason = measured, ""
     if not reason:
-        where, begun = (request, variables, model, point, size), time.process_time()
-        best = _on_few_rows(*where, cost, _time_for_setup(cost))
-        may_try = nuts is None and cost.per_draw < _MOST_SECONDS_OF_TRANSITION
-        if best.is_open and may_try:  # it is compiled now, and shows what it takes
-            spent, compiling = time.process_time() - begun, time.perf_counter()
-            nuts = on_all_rows(variables, model, its)
-            cost = _measured(nuts, variables, point, compiling, size) or cost
-            if cost.is_measured and not best.is_late:
-                best = best._replace(why_not=_why_not(best.step, best.found, cost))
-            elif cost.is_measured and _time_for_setup(cost) > 2.0 * spent:
-                best = _on_few_rows(*where, cost, _time_for_setup(cost) - spent)
+        best, cost = choice.best_on_few_rows(cost)
         if not best.why_not:
             best.step.take(_steps_per_draw(best.found, cost))
             return best.step
         reason = best.why_not
-    nuts = nuts or on_all_rows(variables, model, its)
-    nuts.choose_because(reason, started)
-    return nuts
+    choice.nuts.choose_because(reason, choice.started)
+    return choice.nuts
 
 
 class _Best(NamedTuple):
@@ -158,28 +144,131 @@ class _Best(NamedTuple):
         return self.is_late or self.why_not == _LONGER
 
 
+class _Choice:
+    """What is to be sampled, and how long NUTS takes for it, once that is known.
+
+    Parameters
+    ----------
+    request, variables, model
+        As in `best_of_all`.
+    """
+
+    def __init__(self, request: Request, variables: Sequence, model: pm.Model) -> None:
+        self.started = time.perf_counter()
+        self._request, self._variables, self._model = request, variables, model
+        self._point = _checked(request, model)
+        self.size = size_of(on_full_data(model), self._point)
+
+    @cached_property
+    def nuts(self) -> AllRowsNUTS | PyMCSteps:
+        """NUTS on all rows, which is compiled when it is asked for."""
+        kwargs = self._request.options.compile_kwargs
+        its = {"point": self._point, "rng": self._request.rng, "compile_kwargs": kwargs}
+        return on_all_rows(self._variables, self._model, its)
+
+    def cost_of_nuts(self, started: float) -> CostOfNUTS | None:
+        """What NUTS takes, where it moves all variables and can begin.
+
+        Parameters
+        ----------
+        started : float
+            When its compilation began, by the performance counter.
+        """
+        step = self.nuts
+        if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
+            return None
+        try:
+            return measured_cost(step, self._point, started, self.size)
+        except Warning:
+            raise
+        except Exception as error:  # noqa: BLE001  the chains say it, unless they begin elsewhere
+            _log.debug("NUTS could not be tried: %s", error)
+            return None
+
+    def best_on_few_rows(self, cost: CostOfNUTS) -> tuple[_Best, CostOfNUTS]:
+        """The best step method of this package, and what NUTS takes, tried where that decides.
+
+        Parameters
+        ----------
+        cost : CostOfNUTS
+            As expected, or measured.
+        """
+        begun = time.process_time()
+        best = self._on_few_rows(cost, _time_for_setup(cost))
+        spent, compiling = time.process_time() - begun, time.perf_counter()
+        is_tried = cost.is_measured or cost.per_draw >= _MOST_SECONDS_OF_TRANSITION
+        if is_tried or not best.is_open:
+            return best, cost
+        measured = self.cost_of_nuts(compiling)
+        if measured is None:
+            return best, cost
+        if not best.is_late:
+            best = best._replace(why_not=_why_not(best.step, best.found, measured))
+        elif _time_for_setup(measured) > 2.0 * spent:
+            best = self._on_few_rows(measured, _time_for_setup(measured) - spent)
+        return best, measured
+
+    def _on_few_rows(self, cost: CostOfNUTS, seconds: float) -> _Best:
+        """Set up what may be better than NUTS, within some processor time, and try it."""
+        tried: list[tuple[Any, Probe]] = []
+        reason, is_late = "", False
+        try:
+            with within(seconds):
+                for step in self._candidates():
+                    if isinstance(step, WideHMC):  # it was tried at set-up
+                        return _Best(step, NOTHING_KNOWN, "")
+                    tried.append((step, _probed(step, self._point, cost)))
+                    if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
+                        break
+        except SetupTooLongError as error:
+            reason, is_late = str(error), True
+        except (NotRowwiseError, DataError, SettingError) as error:
+            reason = str(error).partition(": ")[0]
+        except Warning:  # where the user has made an error of it
+            raise
+        except Exception as error:  # noqa: BLE001  a defect of this package costs time, not a run
+            _log.warning(
+                f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
+            )
+            reason = f"set-up failed with {type(error).__name__}"
+        if not tried:
+            return _Best(None, NOTHING_KNOWN, reason, is_late)
+        step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
+        return _Best(step, found, _why_not(step, found, cost))
+
+    def _candidates(self) -> Iterator[Any]:
+        """Step methods in the order in which they are tried."""
+        request, variables, model, size = self._request, self._variables, self._model, self.size
+        prepared = request.prepared(model)
+        grouped = grouped_if_possible(request, variables, model, prepared)
+        if grouped is not None:
+            yield grouped
+            return
+        if size.dimension > MOST_ENTRIES:
+            problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
+            if has_sparse_design(problem):
+                yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
+                return
+
+        def on_few_rows() -> FewRowsStep:
+            its = {"rng": request.rng, "prepared": prepared, "is_candidate": True}
+            return FewRowsStep(variables, request=request, model=model, **its)
+
+        def by_level() -> GroupedStep | None:
+            return grouped_if_possible(request, variables, model, prepared, only_where_best=False)
+
+        per_entry = size.n_rows / size.dimension
+        in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
+        if prepared.has_groups:
+            in_order.insert(0 if per_entry < _ROWS_OF_A_LEVEL else 1, by_level)
+        yield from _made_in_time(
+            in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
+        )
+
+
 def _is_long(cost: CostOfNUTS) -> bool:
     """Whether another set-up may be worth its time where NUTS is compiled already."""
     return cost.of_run >= max(LONG_RUN, _TIMES_COMPILED * cost.compilation)
-
-
-def _measured(
-    step: AllRowsNUTS | PyMCSteps,
-    variables: Sequence,
-    point: dict[str, Any],
-    started: float,
-    size: Size,
-) -> CostOfNUTS | None:
-    """What NUTS takes, where it moves all variables and can begin."""
-    if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(variables):
-        return None
-    try:
-        return measured_cost(step, point, started, size)
-    except Warning:
-        raise
-    except Exception as error:  # noqa: BLE001  the chains will say it, unless they begin elsewhere
-        _log.debug("NUTS could not be tried: %s", error)
-        return None
 
 
 def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
@@ -202,74 +291,6 @@ def _few_rows(size: Size) -> str:
     if seconds_of_rows(size) < SETUP_SECONDS:
         return f"{size.n_rows:,} rows are too few to gain from reading fewer"
     return ""
-
-
-def _on_few_rows(
-    request: Request,
-    variables: Sequence,
-    model: pm.Model,
-    point: dict[str, Any],
-    size: Size,
-    cost: CostOfNUTS,
-    seconds: float,
-) -> _Best:
-    """Set up what may be better than NUTS, within some processor time, and try it."""
-    tried: list[tuple[Any, Probe]] = []
-    reason, is_late = "", False
-    try:
-        with within(seconds):
-            for step in _candidates(request, variables, model, size):
-                if isinstance(step, WideHMC):  # it was tried at set-up
-                    return _Best(step, NOTHING_KNOWN, "")
-                tried.append((step, _probed(step, point, cost)))
-                if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
-                    break
-    except SetupTooLongError as error:
-        reason, is_late = str(error), True
-    except (NotRowwiseError, DataError, SettingError) as error:
-        reason = str(error).partition(": ")[0]
-    except Warning:  # where the user has made an error of it
-        raise
-    except Exception as error:  # noqa: BLE001  a defect of this package costs time, not a run
-        _log.warning(
-            f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
-        )
-        reason = f"set-up failed with {type(error).__name__}"
-    if not tried:
-        return _Best(None, NOTHING_KNOWN, reason, is_late)
-    step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-    return _Best(step, found, _why_not(step, found, cost))
-
-
-def _candidates(
-    request: Request, variables: Sequence, model: pm.Model, size: Size
-) -> Iterator[Any]:
-    """Step methods in the order in which they are tried."""
-    prepared = request.prepared(model)
-    grouped = grouped_if_possible(request, variables, model, prepared)
-    if grouped is not None:
-        yield grouped
-        return
-    if size.dimension > MOST_ENTRIES:
-        problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
-        if has_sparse_design(problem):
-            yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
-            return
-
-    def on_few_rows() -> FewRowsStep:
-        its = {"rng": request.rng, "prepared": prepared, "is_candidate": True}
-        return FewRowsStep(variables, request=request, model=model, **its)
-
-    def by_level() -> GroupedStep | None:
-        return grouped_if_possible(request, variables, model, prepared, only_where_best=False)
-
-    per_entry = size.n_rows / size.dimension
-    in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
-    if prepared.has_groups:
-        in_order.insert(0 if per_entry < _ROWS_OF_A_LEVEL else 1, by_level)
-    yield from _made_in_time(
-        in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
-    )
 
 
 def _made_in_time(makers: Sequence[Callable[[], Any]], why_none: str) -> Iterator[Any]:
