@@ -5,6 +5,7 @@ nowhere else, so that a new release is met in one place.
 """
 
 import importlib
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -177,6 +178,17 @@ def without_traces() -> Iterator[None]:
     """
     with pytensor.config.change_flags(traceback__limit=0):
         yield
+
+
+@contextmanager
+def without_reports() -> Iterator[None]:
+    """A rewrite that fails is not logged, where another graph takes the place of this one."""
+    log = logging.getLogger("pytensor.graph.rewriting.basic")
+    log.disabled, before = True, log.disabled
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 # The forward directional derivative was renamed.

@@ -23,6 +23,7 @@ from pymc_austerity._pymc import (
     stabilized,
     toposort,
     vectorize_graph,
+    without_reports,
 )
 from pymc_austerity.model.compiling import OneAtATime, compiled, evaluated, interpreted
 from pymc_austerity.model.kernel.cells import Cells, filled, unrolled
@@ -349,11 +350,11 @@ def _compiled_hessian(
     directions = pt.matrix("directions", dtype=direction.dtype)
     try:
         at_once = vectorize_graph(product, {direction: directions})
-    except NotImplementedError:  # not every operation knows how to
-        function = None
-    else:
         few = not any(isinstance(node.op, Blockwise) for node in toposort([product]))
-        function = interpreted(model, [directions, *inputs], at_once, few_batches=few)
+        with without_reports():
+            function = interpreted(model, [directions, *inputs], at_once, few_batches=few)
+    except (NotImplementedError, AssertionError):  # not every operation and rewrite knows how to
+        function = None
     if function is not None:
         return lambda point, *block: function(_every(point), point, *block)
     one = compiled(model, [direction, *inputs], product, compile_kwargs)

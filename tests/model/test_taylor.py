@@ -96,13 +96,17 @@ def test_taylor_terms_of_every_shape(shape, rng):
     assert exact.hessian(anchor).shape == (anchor.size, anchor.size)
 
 
-@pytest.mark.few("logistic-False", "slopes_by_group-True")
-@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.few("logistic-cannot", "logistic-may_not", "slopes_by_group-can")
+@pytest.mark.parametrize("at_once", ["can", "may_not", "cannot"])
 @pytest.mark.parametrize("name", ["logistic", "student_t", "slopes_by_group"])
 def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monkeypatch):
     """With a number of rows in a block that is not known to the graph."""
-    if not at_once:
-        monkeypatch.setattr(compiled_functions, "interpreted", lambda *arguments, **settings: None)
+
+    def not_interpreted(*arguments, **settings):
+        assert at_once == "may_not"  # some rewrites of PyTensor 2.38 assert what does not hold
+
+    if at_once != "can":
+        monkeypatch.setattr(compiled_functions, "interpreted", not_interpreted)
     compiled = Compiled(SHAPES[name], rng)
     rows, exact = compiled.derivatives()
     anchor = compiled.anchor
