@@ -4,16 +4,20 @@ import argparse
 import os
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pymc as pm
+
 import examples.catalogue as example
+from examples.catalogue import tables
 from examples.catalogue.kinds import has_even_name
 from examples.catalogue.run import Run, is_mixed, read, run, write
-from examples.catalogue.verdicts import KINDS, SLOWER, is_slow, kind
+from examples.catalogue.verdicts import KINDS, is_slow, kind
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results" / "catalogue"
+SITE = ROOT / "docs" / "_generated" / "catalogue.md"
 _SECONDS = 300
 
 
@@ -28,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--again", action="store_true", help="ours also where there is a result")
     parser.add_argument("--seeds", type=int, default=1, help="runs of what NUTS alone samples well")
     parser.add_argument("--seconds", type=int, default=_SECONDS, help="processor time of a run")
+    parser.add_argument("--site", action="store_true", help="write the table of the site, too")
     parser.add_argument("--out", type=Path, default=ROOT / "examples" / "output" / "catalogue")
     parser.add_argument("--one", metavar="SAMPLER", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
@@ -42,7 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pairs[file.stem] = list(_pairs(file, options))
         for pair in pairs[file.stem]:
             print(_line(file.stem, *pair), flush=True)
-    print(_table(pairs))
+    rows = tables.rows_of(pairs)
+    print(tables.counts(rows))
+    if options.site:
+        tables.write(RESULTS / f"{pm.__version__}.json", rows)
+        versions = {file.stem: tables.read(file) for file in sorted(RESULTS.glob("*.json"))}
+        SITE.write_text(tables.page(versions))
 
 
 def _pairs(file: Path, options: argparse.Namespace) -> Iterator[tuple[Run, Run]]:
@@ -110,31 +120,6 @@ def _line(name: str, ours: Run, nuts: Run) -> str:
         f"{name}: {kind(ours, nuts)}{slow} | {ours.path} {ours.seconds:.0f} s, "
         f"r_hat {ours.r_hat:.2f}, ess {ours.ess:.0f} | {reference} | {why[:160]}"
     )
-
-
-def _usual_kind(runs: Sequence[tuple[Run, Run]]) -> str:
-    """The kind of most runs; of two that are as frequent, the worse one."""
-    counts = Counter(kind(*pair) for pair in runs)
-    return max(reversed(KINDS), key=lambda name: counts[name])
-
-
-def _table(pairs: dict[str, list[tuple[Run, Run]]]) -> str:
-    """Counts of all models, and of those that NUTS samples with every seed that was run."""
-    of_nuts = [runs for runs in pairs.values() if all(is_mixed(nuts) for _, nuts in runs)]
-    rows = []
-    for chosen in (list(pairs.values()), of_nuts):
-        counts = Counter(_usual_kind(runs) for runs in chosen)
-        slow = sum(is_slow(*runs[0]) for runs in chosen)
-        too_slow = sum(is_slow(*runs[0], times=1.5, more=2.0) for runs in chosen)
-        rows.append([len(chosen), *(counts[name] for name in KINDS), slow, too_slow])
-    head = ["models", *KINDS, f"slower than {SLOWER} x NUTS", "than 1.5 x NUTS plus 2 s"]
-    lines = [
-        f"{title:>28}  {total:>6}  {sampled:>14}"
-        for title, total, sampled in zip(
-            ["", *head], ["all", *rows[0]], ["sampled by NUTS", *rows[1]], strict=True
-        )
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from examples.catalogue.__main__ import _table, main
+from examples.catalogue import tables
+from examples.catalogue.__main__ import RESULTS, SITE, main
 from examples.catalogue.kinds import chosen_kinds
 from examples.catalogue.run import Run, is_mixed
 from examples.catalogue.verdicts import is_slow, kind
@@ -64,10 +65,22 @@ def test_runs_with_several_seeds():
         "one of two": [(stuck, run()), (run(), run())],
         "hard for NUTS": [(stuck, run()), (run(), stuck)],
     }
-    lines = {
-        line.rsplit(None, 2)[0].strip(): line.split()[-1] for line in _table(pairs).split("\n")
+    ends = {row.model: (row.ends, row.by_nuts) for row in tables.rows_of(pairs)}
+    assert ends == {
+        "by chance": ("right and mixed", True),
+        "truly": ("not mixed", True),
+        "one of two": ("not mixed", True),
+        "hard for NUTS": ("not mixed", False),
     }
-    assert (lines["models"], lines["right and mixed"], lines["not mixed"]) == ("3", "1", "2")
+
+
+def test_the_table_of_the_site_has_all_that_were_sampled(tmp_path):
+    versions = {file.stem: tables.read(file) for file in sorted(RESULTS.glob("*.json"))}
+    assert SITE.read_text() == tables.page(versions)
+    for rows in versions.values():
+        tables.write(tmp_path / "rows.json", rows)
+        assert str(tables.read(tmp_path / "rows.json")) == str(rows)
+        assert f"{len(rows)}" in tables.counts(rows).split("\n")[1]
 
 
 @pytest.fixture
