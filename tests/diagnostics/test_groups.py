@@ -84,7 +84,9 @@ def test_constants_belong_to_their_step_methods():
 
 @pytest.mark.exhaustive
 def test_statistics_shared_with_other_kinds_of_step_methods_are_unknown(tmp_path):
-    run = real(groups, vars=["effect"], beside=lambda: pm.Metropolis(["spread"]))
+    run = real(
+        groups, vars=["effect"], beside=lambda: pm.Metropolis([pm.modelcontext(None)["spread"]])
+    )
     assert run["sample_stats"]["accepted"].shape == (2, 200, 2)
     for form in (run, *forms(run, tmp_path).values()):
         assert np.isnan(statistics_of(form)["accepted"].values).all()
