@@ -17,6 +17,7 @@ from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import (
     MOST_AT_ONCE,
+    ROWS_OF_A_LEVEL,
     NoFactorError,
     OthersAreBetterError,
     build_groups,
@@ -70,9 +71,8 @@ gradients."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
-_ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
-"""With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
-they can be moved one by one, are tried first."""
+_ROWS_OF_AN_ENTRY = 10
+"""With fewer rows for each entry, an expansion of the rows is too far from them."""
 _LONGER = "an effective draw is expected to take longer without it"
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
@@ -241,10 +241,12 @@ class _Choice:
         request, variables, model, size = self._request, self._variables, self._model, self.size
         prepared = request.prepared(model)
         grouped = grouped_if_possible(request, variables, model, prepared)
+        per_entry = size.n_rows / size.dimension
         if grouped is not None:
             yield grouped
-            return
-        if size.dimension > MOST_ENTRIES:
+            if size.dimension > MOST_AT_ONCE or per_entry < ROWS_OF_A_LEVEL:
+                return
+        elif size.dimension > MOST_ENTRIES:
             problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
             if has_sparse_design(problem):
                 yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
@@ -257,10 +259,9 @@ class _Choice:
         def by_level() -> GroupedStep | None:
             return grouped_if_possible(request, variables, model, prepared, only_where_best=False)
 
-        per_entry = size.n_rows / size.dimension
         in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
         if prepared.has_groups:
-            in_order.insert(0 if per_entry < _ROWS_OF_A_LEVEL else 1, by_level)
+            in_order.insert(0 if per_entry < ROWS_OF_A_LEVEL else 1, by_level)
         yield from _made_in_time(
             in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
         )
