@@ -2,16 +2,27 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 
 class SetupTooLongError(RuntimeError):
     """Set-up is not worth the time that it takes; the message is a clause."""
 
 
+@dataclass
+class _Review:
+    """When to ask how much time there is in all, and what the answer was."""
+
+    at: float
+    ask: Callable[[], float]
+    ends: float = math.inf
+
+
 _ends: ContextVar[float] = ContextVar("_ends", default=math.inf)
+_review: ContextVar[_Review | None] = ContextVar("_review", default=None)
 _uncounted: ContextVar[float] = ContextVar("_uncounted", default=0.0)
 
 
@@ -45,6 +56,25 @@ def share_of_rest(share: float) -> Iterator[None]:
 
 
 @contextmanager
+def reviewed(after: float, ask: Callable[[], float]) -> Iterator[None]:
+    """Ask once, after some time of a set-up, how much it may take in all.
+
+    Parameters
+    ----------
+    after : float
+        Seconds of processor time from now.
+    ask : callable
+        ``f()``: seconds from now, too; the time that it takes itself does not count.
+    """
+    started = _counted()
+    token = _review.set(_Review(started + after, lambda: started + ask()))
+    try:
+        yield
+    finally:
+        _review.reset(token)
+
+
+@contextmanager
 def uncounted() -> Iterator[None]:
     """Do not count the time of what is done.
 
@@ -63,7 +93,14 @@ def end_if_late() -> None:
     Raises
     ------
     SetupTooLongError
-        The time that `within` allows is over.
+        The time that `within` allows, or the answer of `reviewed`, is over.
     """
-    if _counted() > _ends.get():
+    review, ends = _review.get(), _ends.get()
+    if review is not None:
+        if _counted() > review.at:
+            review.at = math.inf
+            with uncounted():
+                review.ends = review.ask()
+        ends = min(ends, review.ends)
+    if _counted() > ends:
         raise SetupTooLongError("set-up took longer than it can save")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import pymc as pm
+from numpy.typing import NDArray
 
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
@@ -43,7 +44,7 @@ from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
 from pymc_austerity.step_methods.probe import FEWEST_STEPS, NOTHING_KNOWN, Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
-from pymc_austerity.time_limit import SetupTooLongError, share_of_rest, within
+from pymc_austerity.time_limit import SetupTooLongError, reviewed, share_of_rest, within
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -68,6 +69,9 @@ methods gets."""
 _MOST_SECONDS_OF_TRANSITION = 0.5
 """A transition of NUTS that is expected to take longer is not tried: it may have 50 times as many
 gradients."""
+_SURE_SECONDS, _SURE_SHARE = 10.0, 0.05
+"""A longer set-up, also as a share of the run that is expected of NUTS, is interrupted to try NUTS:
+it may take a fifth of what is expected."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
@@ -103,15 +107,12 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     """
     choice = _Choice(request, variables, model)
     reason = "" if model.observed_RVs else _nothing_observed(model)
-    cost = expected_cost(choice.size)
-    if not reason and (reason := _few_rows(choice.size)):
-        measured = choice.cost_of_nuts(choice.started)
-        if measured is not None and _is_long(measured):
-            cost, reason = measured, ""
+    if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
+        reason = "" if _is_long(choice.cost) else reason
     if not reason:
-        best, cost = choice.best_on_few_rows(cost)
+        best = choice.best_on_few_rows()
         if not best.why_not:
-            best.step.take(_steps_per_draw(best.found, cost))
+            best.step.take(_steps_per_draw(best.found, choice.cost))
             return best.step
         reason = best.why_not
     choice.nuts.choose_because(reason, choice.started)
@@ -158,6 +159,7 @@ class _Choice:
         self._request, self._variables, self._model = request, variables, model
         self._point = _checked(request, model)
         self.size = size_of(on_full_data(model), self._point)
+        self.cost = expected_cost(self.size)
 
     @cached_property
     def nuts(self) -> AllRowsNUTS | PyMCSteps:
@@ -166,8 +168,8 @@ class _Choice:
         its = {"point": self._point, "rng": self._request.rng, "compile_kwargs": kwargs}
         return on_all_rows(self._variables, self._model, its)
 
-    def cost_of_nuts(self, started: float) -> CostOfNUTS | None:
-        """What NUTS takes, where it moves all variables and can begin.
+    def measure(self, started: float) -> bool:
+        """Find out what NUTS takes, where it moves all variables and can begin.
 
         Parameters
         ----------
@@ -176,39 +178,48 @@ class _Choice:
         """
         step = self.nuts
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
-            return None
+            return False
         try:
-            return measured_cost(step, self._point, started, self.size)
+            self.cost = measured_cost(step, self._point, started, self.size)
         except Warning:
             raise
         except Exception as error:  # noqa: BLE001  the chains say it, unless they begin elsewhere
             _log.debug("NUTS could not be tried: %s", error)
-            return None
+        return self.cost.is_measured
 
-    def best_on_few_rows(self, cost: CostOfNUTS) -> tuple[_Best, CostOfNUTS]:
-        """The best step method of this package, and what NUTS takes, tried where that decides.
-
-        Parameters
-        ----------
-        cost : CostOfNUTS
-            As expected, or measured.
-        """
+    def best_on_few_rows(self) -> _Best:
+        """The best step method of this package, beside a NUTS that is tried where that decides."""
         begun = time.process_time()
-        best = self._on_few_rows(cost, _time_for_setup(cost))
-        spent, compiling = time.process_time() - begun, time.perf_counter()
-        is_tried = cost.is_measured or cost.per_draw >= _MOST_SECONDS_OF_TRANSITION
-        if is_tried or not best.is_open:
-            return best, cost
-        measured = self.cost_of_nuts(compiling)
-        if measured is None:
-            return best, cost
+        after = max(_SURE_SECONDS, _SURE_SHARE * self.cost.of_run)
+        with reviewed(after, self._time_beside_nuts):
+            best = self._on_few_rows(_time_for_setup(self.cost))
+        spent = time.process_time() - begun
+        if not (best.is_open and self._tries_nuts()):
+            return best
         if not best.is_late:
-            best = best._replace(why_not=_why_not(best.step, best.found, measured))
-        elif _time_for_setup(measured) > 2.0 * spent:
-            best = self._on_few_rows(measured, _time_for_setup(measured) - spent)
-        return best, measured
+            return best._replace(why_not=_why_not(best.step, best.found, self.cost))
+        left = _time_for_setup(self.cost) - spent
+        return self._on_few_rows(left) if left > spent else best
 
-    def _on_few_rows(self, cost: CostOfNUTS, seconds: float) -> _Best:
+    def _tries_nuts(self) -> bool:
+        """Try NUTS where that was not done and does not take long: whether it was done now."""
+        if self.cost.is_measured or self.cost.per_draw >= _MOST_SECONDS_OF_TRANSITION:
+            return False
+        return self.measure(time.perf_counter())
+
+    def _time_beside_nuts(self) -> float:
+        """Seconds that set-up may take once NUTS has been tried."""
+        return _time_for_setup(self.cost) if self._tries_nuts() else math.inf
+
+    def _probed(self, step: Any) -> Probe:
+        """What short chains show, and longer ones where these may change the choice."""
+        with reviewed(math.inf, float):  # their time is measured
+            found = _glimpsed(step, self._point, self.cost)
+            if _leaves_a_doubt(step, found, self.cost):
+                self._tries_nuts()
+            return _looked_at(step, found, self._point, self.cost)
+
+    def _on_few_rows(self, seconds: float) -> _Best:
         """Set up what may be better than NUTS, within some processor time, and try it."""
         tried: list[tuple[Any, Probe]] = []
         reason, is_late = "", False
@@ -217,7 +228,7 @@ class _Choice:
                 for step in self._candidates():
                     if isinstance(step, WideHMC):  # it was tried at set-up
                         return _Best(step, NOTHING_KNOWN, "")
-                    tried.append((step, _probed(step, self._point, cost)))
+                    tried.append((step, self._probed(step)))
                     if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                         break
         except SetupTooLongError as error:
@@ -234,7 +245,7 @@ class _Choice:
         if not tried:
             return _Best(None, NOTHING_KNOWN, reason, is_late)
         step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-        return _Best(step, found, _why_not(step, found, cost))
+        return _Best(step, found, _why_not(step, found, self.cost))
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
@@ -319,21 +330,36 @@ def _time_for_setup(cost: CostOfNUTS) -> float:
     return cost.compilation + _SETUP_SHARE * cost.of_run
 
 
-def _probed(step: Any, point: dict[str, Any], cost: CostOfNUTS) -> Probe:
-    usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
-    longest = _PROBE_SHARE_OF_NUTS * cost.of_run
+def _glimpsed(step: Any, point: dict[str, NDArray], cost: CostOfNUTS) -> Probe:
+    """What chains show in a small part of the time of set-up."""
     few, many = _PROBE_STEPS
-    found = probe(step, point, usual, few)
-    if longest > usual and math.isnan(found.share_effective):
-        return probe(step, point, longest, FEWEST_STEPS)
+    seconds = _usual_seconds(step)
+    found = probe(step, point, seconds, few)
     is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, cost)
-    if found.n_steps == few and not is_clear:
-        found = probe(step, point, usual, many)
+    return found if found.n_steps < few or is_clear else probe(step, point, seconds, many)
+
+
+def _looked_at(step: Any, found: Probe, point: dict[str, NDArray], cost: CostOfNUTS) -> Probe:
+    """What longer chains show, where those before them left a doubt."""
+    longest = _PROBE_SHARE_OF_NUTS * cost.of_run
+    if longest <= _usual_seconds(step):
+        return found
+    if math.isnan(found.share_effective):
+        return probe(step, point, longest, FEWEST_STEPS)
     for n_steps in _PROBE_STEPS:
-        is_open = found.is_vague or _why_not(step, found, cost)
-        if longest > usual and found.n_steps < n_steps and is_open:
+        if found.n_steps < n_steps and _leaves_a_doubt(step, found, cost):
             found = probe(step, point, longest, n_steps)
     return found
+
+
+def _usual_seconds(step: Any) -> float:
+    return max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
+
+
+def _leaves_a_doubt(step: Any, found: Probe, cost: CostOfNUTS) -> bool:
+    """Whether longer chains, or a try of NUTS, may change the choice."""
+    is_unknown = math.isnan(found.share_effective)
+    return is_unknown or found.is_vague or bool(_why_not(step, found, cost))
 
 
 def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:

@@ -354,9 +354,12 @@ class TestProbe:
             return seen[len(made) - 1]
 
         monkeypatch.setattr(by_default, "probe", of_length)
-        size = Size(10**6, 10**7, 10**7, 100)
-        step = SimpleNamespace(setup_seconds=1.0)
-        found = by_default._probed(step, {}, expected_cost(size))
+        cost, step = (
+            expected_cost(Size(10**6, 10**7, 10**7, 100)),
+            SimpleNamespace(setup_seconds=1.0),
+        )
+        found = by_default._glimpsed(step, {}, cost)
+        found = by_default._looked_at(step, found, {}, cost)
         assert (found, made) == (seen[-1], lengths)
 
     def test_one_entry_is_seen_beside_many(self):
