@@ -345,7 +345,9 @@ def _looked_at(step: Any, found: Probe, point: dict[str, NDArray], cost: CostOfN
     if longest <= _usual_seconds(step):
         return found
     if math.isnan(found.share_effective):
-        return probe(step, point, longest, FEWEST_STEPS)
+        found = probe(step, point, longest, FEWEST_STEPS)
+        if not found.wrong:
+            return found
     for n_steps in _PROBE_STEPS:
         if found.n_steps < n_steps and _leaves_a_doubt(step, found, cost):
             found = probe(step, point, longest, n_steps)
