@@ -343,21 +343,23 @@ def _compiled_hessian(
     direction: Any,
     compile_kwargs: dict[str, Any] | None,
 ) -> Callable[..., NDArray]:
-    """All directions at once in NumPy, or else one after the other in numba.
+    """All directions at once in NumPy, or else one after the other.
 
     At once, what does not depend on the direction is computed once, the rest by matrix products.
     """
-    directions = pt.matrix("directions", dtype=direction.dtype)
+    directions, one = pt.matrix("directions", dtype=direction.dtype), None
     try:
         at_once = vectorize_graph(product, {direction: directions})
         few = not any(isinstance(node.op, Blockwise) for node in toposort([product]))
         with without_reports():
             function = interpreted(model, [directions, *inputs], at_once, few_batches=few)
-    except (NotImplementedError, AssertionError):  # not every operation and rewrite knows how to
+    except NotImplementedError:  # not every operation knows how to
         function = None
+    except AssertionError:  # of a rewrite, where matrices are random walks
+        function, one = None, interpreted(model, [direction, *inputs], product)
     if function is not None:
         return lambda point, *block: function(_every(point), point, *block)
-    one = compiled(model, [direction, *inputs], product, compile_kwargs)
+    one = one or compiled(model, [direction, *inputs], product, compile_kwargs)
     return lambda point, *block: np.stack([one(along, point, *block) for along in _every(point)])
 
 

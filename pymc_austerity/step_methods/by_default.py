@@ -72,7 +72,7 @@ gradients."""
 _SURE_SECONDS, _SURE_SHARE = 10.0, 0.05
 """A longer set-up, also as a share of the run that is expected of NUTS, is interrupted to try NUTS:
 it may take a fifth of what is expected."""
-_TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 2.0, 0.5, 0.2
+_TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 5.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
 _ROWS_OF_AN_ENTRY = 10

@@ -103,7 +103,7 @@ def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monk
     """With a number of rows in a block that is not known to the graph."""
 
     def not_interpreted(*arguments, **settings):
-        assert at_once == "may_not"  # some rewrites of PyTensor 2.38 assert what does not hold
+        assert at_once == "may_not" or not settings  # a rewrite of PyTensor 2.38 asserts too much
 
     if at_once != "can":
         monkeypatch.setattr(compiled_functions, "interpreted", not_interpreted)
