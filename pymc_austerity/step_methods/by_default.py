@@ -108,11 +108,12 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     choice = _Choice(request, variables, model)
     reason = "" if model.observed_RVs else _nothing_observed(model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
-        reason = "" if _is_long(choice.cost) else reason
+        choice.costs = choice.costs[:1]  # what is measured holds without doubt
+        reason = "" if _is_long(choice.costs[0]) else reason
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
-            best.step.take(_steps_per_draw(best.found, choice.cost))
+            best.step.take(_steps_per_draw(best.found, choice.costs))
             return best.step
         reason = best.why_not
     choice.nuts.choose_because(reason, choice.started)
@@ -152,6 +153,12 @@ class _Choice:
     ----------
     request, variables, model
         As in `best_of_all`.
+
+    Attributes
+    ----------
+    size : Size
+    costs : sequence of CostOfNUTS
+        What NUTS takes, as it was measured if it was, and as it is expected.
     """
 
     def __init__(self, request: Request, variables: Sequence, model: pm.Model) -> None:
@@ -159,7 +166,7 @@ class _Choice:
         self._request, self._variables, self._model = request, variables, model
         self._point = _checked(request, model)
         self.size = size_of(on_full_data(model), self._point)
-        self.cost = expected_cost(self.size)
+        self.costs: tuple[CostOfNUTS, ...] = (expected_cost(self.size),)
 
     @cached_property
     def nuts(self) -> AllRowsNUTS | PyMCSteps:
@@ -180,44 +187,45 @@ class _Choice:
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
             return False
         try:
-            self.cost = measured_cost(step, self._point, started, self.size)
+            self.costs = (measured_cost(step, self._point, started, self.size), *self.costs)
         except Warning:
             raise
         except Exception as error:  # noqa: BLE001  the chains say it, unless they begin elsewhere
             _log.debug("NUTS could not be tried: %s", error)
-        return self.cost.is_measured
+        return self.costs[0].is_measured
 
     def best_on_few_rows(self) -> _Best:
         """The best step method of this package, beside a NUTS that is tried where that decides."""
         begun = time.process_time()
-        after = max(_SURE_SECONDS, _SURE_SHARE * self.cost.of_run)
+        after = max(_SURE_SECONDS, _SURE_SHARE * self.costs[0].of_run)
         with reviewed(after, self._time_beside_nuts):
-            best = self._on_few_rows(_time_for_setup(self.cost))
+            best = self._on_few_rows(_time_for_setup(self.costs[0]))
         spent = time.process_time() - begun
         if not (best.is_open and self._tries_nuts()):
             return best
         if not best.is_late:
-            return best._replace(why_not=_why_not(best.step, best.found, self.cost))
-        left = _time_for_setup(self.cost) - spent
+            return best._replace(why_not=_why_not(best.step, best.found, self.costs))
+        left = _time_for_setup(self.costs[0]) - spent
         return self._on_few_rows(left) if left > spent else best
 
     def _tries_nuts(self) -> bool:
         """Try NUTS where that was not done and does not take long: whether it was done now."""
-        if self.cost.is_measured or self.cost.per_draw >= _MOST_SECONDS_OF_TRANSITION:
+        cost = self.costs[0]
+        if cost.is_measured or cost.per_draw >= _MOST_SECONDS_OF_TRANSITION:
             return False
         return self.measure(time.perf_counter())
 
     def _time_beside_nuts(self) -> float:
         """Seconds that set-up may take once NUTS has been tried."""
-        return _time_for_setup(self.cost) if self._tries_nuts() else math.inf
+        return _time_for_setup(self.costs[0]) if self._tries_nuts() else math.inf
 
     def _probed(self, step: Any) -> Probe:
         """What short chains show, and longer ones where these may change the choice."""
         with reviewed(math.inf, float):  # their time is measured
-            found = _glimpsed(step, self._point, self.cost)
-            if _leaves_a_doubt(step, found, self.cost):
+            found = _glimpsed(step, self._point, self.costs)
+            if _leaves_a_doubt(step, found, self.costs):
                 self._tries_nuts()
-            return _looked_at(step, found, self._point, self.cost)
+            return _looked_at(step, found, self._point, self.costs)
 
     def _on_few_rows(self, seconds: float) -> _Best:
         """Set up what may be better than NUTS, within some processor time, and try it."""
@@ -245,7 +253,7 @@ class _Choice:
         if not tried:
             return _Best(None, NOTHING_KNOWN, reason, is_late)
         step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-        return _Best(step, found, _why_not(step, found, self.cost))
+        return _Best(step, found, _why_not(step, found, self.costs))
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
@@ -330,18 +338,20 @@ def _time_for_setup(cost: CostOfNUTS) -> float:
     return cost.compilation + _SETUP_SHARE * cost.of_run
 
 
-def _glimpsed(step: Any, point: dict[str, NDArray], cost: CostOfNUTS) -> Probe:
+def _glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) -> Probe:
     """What chains show in a small part of the time of set-up."""
     few, many = _PROBE_STEPS
     seconds = _usual_seconds(step)
     found = probe(step, point, seconds, few)
-    is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, cost)
+    is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, costs)
     return found if found.n_steps < few or is_clear else probe(step, point, seconds, many)
 
 
-def _looked_at(step: Any, found: Probe, point: dict[str, NDArray], cost: CostOfNUTS) -> Probe:
+def _looked_at(
+    step: Any, found: Probe, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]
+) -> Probe:
     """What longer chains show, where those before them left a doubt."""
-    longest = _PROBE_SHARE_OF_NUTS * cost.of_run
+    longest = _PROBE_SHARE_OF_NUTS * costs[0].of_run
     if longest <= _usual_seconds(step):
         return found
     if math.isnan(found.share_effective):
@@ -349,7 +359,7 @@ def _looked_at(step: Any, found: Probe, point: dict[str, NDArray], cost: CostOfN
         if not found.wrong:
             return found
     for n_steps in _PROBE_STEPS:
-        if found.n_steps < n_steps and _leaves_a_doubt(step, found, cost):
+        if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
             found = probe(step, point, longest, n_steps)
     return found
 
@@ -358,32 +368,41 @@ def _usual_seconds(step: Any) -> float:
     return max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
 
 
-def _leaves_a_doubt(step: Any, found: Probe, cost: CostOfNUTS) -> bool:
+def _leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
     """Whether longer chains, or a try of NUTS, may change the choice."""
     is_unknown = math.isnan(found.share_effective)
-    return is_unknown or found.is_vague or bool(_why_not(step, found, cost))
+    return is_unknown or found.is_vague or bool(_why_not(step, found, costs))
 
 
-def _why_not(step: Any, found: Probe, cost: CostOfNUTS) -> str:
+def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
     """What short chains say against a step method; empty if nothing."""
-    margin = _OF_THOSE_OF_LEVELS if cost.is_measured else _OF_LEVELS
-    if isinstance(step, FewRowsStep):
-        margin = _MARGIN if step.target.surrogate is None else _NOT_NORMAL
-        margin = _OF_TRANSITIONS if cost.is_measured else margin
-        if (
-            isinstance(step.target.sampling, StratifiedSampling)
-            and found.share_of_rows > _MOST_ROWS
-            and not spread_of_residuals(step.target, step.proposal) <= _MOST_SPREAD
-        ):
-            return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
+    if isinstance(step, FewRowsStep) and _reads_many_rows(step, found):
+        return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < margin * cost.per_draw:
+    if found.seconds_per_effective_draw < max(_seconds_of_nuts(step, cost) for cost in costs):
         return ""
     return _LONGER
 
 
-def _steps_per_draw(found: Probe, cost: CostOfNUTS) -> int:
+def _reads_many_rows(step: FewRowsStep, found: Probe) -> bool:
+    """Whether a sequential test reads many rows beside a poor expansion."""
+    is_test = isinstance(step.target.sampling, StratifiedSampling)
+    if not (is_test and found.share_of_rows > _MOST_ROWS):
+        return False
+    return not spread_of_residuals(step.target, step.proposal) <= _MOST_SPREAD
+
+
+def _seconds_of_nuts(step: Any, cost: CostOfNUTS) -> float:
+    """What NUTS may take for an effective draw in a posterior like that of a step method."""
+    margin = _OF_THOSE_OF_LEVELS if cost.is_measured else _OF_LEVELS
+    if isinstance(step, FewRowsStep):
+        margin = _MARGIN if step.target.surrogate is None else _NOT_NORMAL
+        margin = _OF_TRANSITIONS if cost.is_measured else margin
+    return margin * cost.per_draw
+
+
+def _steps_per_draw(found: Probe, costs: Sequence[CostOfNUTS]) -> int:
     """Transitions between recorded draws, more than one where these would be much alike.
 
     A user of NUTS records what it takes for some hundred effective draws: as many draws should do,
@@ -392,7 +411,8 @@ def _steps_per_draw(found: Probe, cost: CostOfNUTS) -> int:
     if not found.share_effective > 0.0:
         return 1
     per_step = found.seconds_per_effective_draw * found.share_effective
-    most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * cost.per_draw / per_step))
+    of_nuts = max(cost.per_draw for cost in costs)
+    most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * of_nuts / per_step))
     return max(1, min(int(_ENOUGH / found.share_effective), most))
 
 

@@ -251,7 +251,7 @@ class TestStepsPerDraw:
     )
     def test_number(self, share, per_step, expected):
         found = Probe("", per_step / share, share)
-        assert by_default._steps_per_draw(found, CostOfNUTS(1.0)) == expected
+        assert by_default._steps_per_draw(found, [CostOfNUTS(1.0)]) == expected
 
     @pytest.mark.parametrize("model", [normal_model(300), groups()])
     def test_a_candidate_takes_them(self, plans, monkeypatch, caplog, model):
@@ -354,12 +354,10 @@ class TestProbe:
             return seen[len(made) - 1]
 
         monkeypatch.setattr(by_default, "probe", of_length)
-        cost, step = (
-            expected_cost(Size(10**6, 10**7, 10**7, 100)),
-            SimpleNamespace(setup_seconds=1.0),
-        )
-        found = by_default._glimpsed(step, {}, cost)
-        found = by_default._looked_at(step, found, {}, cost)
+        costs = [expected_cost(Size(10**6, 10**7, 10**7, 100))]
+        step = SimpleNamespace(setup_seconds=1.0)
+        found = by_default._glimpsed(step, {}, costs)
+        found = by_default._looked_at(step, found, {}, costs)
         assert (found, made) == (seen[-1], lengths)
 
     def test_one_entry_is_seen_beside_many(self):
