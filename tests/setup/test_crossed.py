@@ -62,7 +62,7 @@ def test_two_large_factors_follow_their_posterior():
     step = built(its, GroupedMH)
     sweep = step.target.sweep
     assert sweep.joint.entries.size == 2 + ITEMS
-    assert len(sweep.exchange.directions) == 2
+    assert sweep.exchange.fields.n_directions == 2
     draws = draws_of(sample(step, its, draws=600, tune=300, chains=1))
     names = ("intercept", "slope", "users", "items")
     points = [draws[n][..., None] if draws[n].ndim == 2 else draws[n] for n in names]
