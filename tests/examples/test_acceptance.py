@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.integrate import quad
 
 from examples.shared.acceptance import TrialRun, acceptance_error, design_for_acceptance
@@ -58,38 +57,6 @@ def test_agrees_with_the_test_itself(looks, log_ratio, spread, rng):
     )
     error = math.sqrt(promised * (1 - promised) / n_repeats)
     assert abs(accepted / n_repeats - promised) < 3 * error
-
-
-def test_errors_cancel_and_never_exceed_those_of_decisions(rng):
-    log_ratio, spread = rng.normal(-1.0, 2.0, size=200), rng.uniform(0.1, 5.0, size=200)
-    delta = acceptance_error(log_ratio, spread, LOOKS, BOUNDARY)
-    u = (np.arange(2_000) + 0.5) / 2_000
-    distances = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 2_000)])
-    error = operating_characteristic(distances, LOOKS, BOUNDARY).error
-    mu_std = np.abs((log_ratio[:, None] - np.log(u)) / spread[:, None])
-    of_decisions = np.interp(mu_std, distances, error).mean(axis=1)
-    assert np.all(np.abs(delta) < of_decisions + 1e-3)
-    assert np.abs(delta).mean() < 0.7 * of_decisions.mean()
-
-
-def test_limits():
-    assert np.all(acceptance_error([0.0, -1.0], [1.0, 1.0], constant_looks(9, 9), BOUNDARY) == 0.0)
-    assert np.all(acceptance_error([0.0, -1.0], [1.0, 1.0], LOOKS, Boundary(0.0)) == 0.0)
-    assert np.all(acceptance_error([0.0, -1.0], [0.0, 0.0], LOOKS, BOUNDARY) == 0.0)
-
-
-def test_certain_decisions_stay_certain():
-    delta = acceptance_error([-math.inf, -1e6, 1e6], [1.0, 1.0, 1.0], LOOKS, BOUNDARY)
-    np.testing.assert_allclose(delta, 0.0, atol=1e-12)
-
-
-def test_one_look_at_an_even_chance():
-    """epsilon = 1/2 accepts with the probability that a normal and an exponential add up to."""
-    looks = constant_looks(5_000, 10_000)  # the standard error of a half is the spread itself
-    found = acceptance_error([-0.3], [1.5], looks, Boundary(0.5))[0]
-    u = (np.arange(1_000_000) + 0.5) / 1_000_000
-    accepted = stats.norm.cdf((-0.3 - np.log(u)) / 1.5).mean()
-    assert found == pytest.approx(accepted - math.exp(-0.3), abs=2e-5)
 
 
 def test_a_design_keeps_its_promise_and_beats_a_naive_grid(rng):
