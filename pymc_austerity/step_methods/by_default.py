@@ -18,7 +18,6 @@ from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import (
     MOST_AT_ONCE,
-    ROWS_OF_A_LEVEL,
     NoFactorError,
     OthersAreBetterError,
     build_groups,
@@ -75,8 +74,9 @@ it may take a fifth of what is expected."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 5.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
-_ROWS_OF_AN_ENTRY = 10
-"""With fewer rows for each entry, an expansion of the rows is too far from them."""
+_ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
+"""With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
+they can be moved one by one, are tried first."""
 _LONGER = "an effective draw is expected to take longer without it"
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
@@ -219,14 +219,6 @@ class _Choice:
         """Seconds that set-up may take once NUTS has been tried."""
         return _time_for_setup(self.costs[0]) if self._tries_nuts() else math.inf
 
-    def _probed(self, step: Any) -> Probe:
-        """What short chains show, and longer ones where these may change the choice."""
-        with reviewed(math.inf, float):  # their time is measured
-            found = _glimpsed(step, self._point, self.costs)
-            if _leaves_a_doubt(step, found, self.costs):
-                self._tries_nuts()
-            return _looked_at(step, found, self._point, self.costs)
-
     def _on_few_rows(self, seconds: float) -> _Best:
         """Set up what may be better than NUTS, within some processor time, and try it."""
         tried: list[tuple[Any, Probe]] = []
@@ -236,9 +228,12 @@ class _Choice:
                 for step in self._candidates():
                     if isinstance(step, WideHMC):  # it was tried at set-up
                         return _Best(step, NOTHING_KNOWN, "")
-                    tried.append((step, self._probed(step)))
-                    if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
+                    with reviewed(math.inf, float):  # the time of its chains is measured
+                        found = _glimpsed(step, self._point, self.costs)
+                    if _is_clear(step, found, self.costs):
+                        tried = [(step, found)]
                         break
+                    tried.append((step, found))
         except SetupTooLongError as error:
             reason, is_late = str(error), True
         except (NotRowwiseError, DataError, SettingError) as error:
@@ -250,10 +245,19 @@ class _Choice:
                 f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
             )
             reason = f"set-up failed with {type(error).__name__}"
-        if not tried:
-            return _Best(None, NOTHING_KNOWN, reason, is_late)
-        step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-        return _Best(step, found, _why_not(step, found, self.costs))
+        return self._best_of(tried) if tried else _Best(None, NOTHING_KNOWN, reason, is_late)
+
+    def _best_of(self, tried: Sequence[tuple[Any, Probe]]) -> _Best:
+        """The fastest one that longer chains say nothing against, where short ones left a doubt."""
+        looked_at: list[_Best] = []
+        for step, found in sorted(tried, key=_by_time):
+            if _leaves_a_doubt(step, found, self.costs):
+                self._tries_nuts()
+            longer = _looked_at(step, found, self._point, self.costs)
+            looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
+            if not looked_at[-1].why_not:
+                return looked_at[-1]
+        return min(looked_at, key=lambda best: best.found.seconds_per_effective_draw)
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
@@ -263,7 +267,7 @@ class _Choice:
         per_entry = size.n_rows / size.dimension
         if grouped is not None:
             yield grouped
-            if size.dimension > MOST_AT_ONCE or per_entry < ROWS_OF_A_LEVEL:
+            if size.dimension > MOST_AT_ONCE or per_entry < _ROWS_OF_A_LEVEL:
                 return
         elif size.dimension > MOST_ENTRIES:
             problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
@@ -280,7 +284,7 @@ class _Choice:
 
         in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
         if prepared.has_groups:
-            in_order.insert(0 if per_entry < ROWS_OF_A_LEVEL else 1, by_level)
+            in_order.insert(0 if per_entry < _ROWS_OF_A_LEVEL else 1, by_level)
         yield from _made_in_time(
             in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
         )
@@ -338,13 +342,23 @@ def _time_for_setup(cost: CostOfNUTS) -> float:
     return cost.compilation + _SETUP_SHARE * cost.of_run
 
 
+def _by_time(tried: tuple[Any, Probe]) -> tuple[bool, float]:
+    """Those of which something is known first, the fastest of these before the others."""
+    _, found = tried
+    return math.isnan(found.share_effective), found.seconds_per_effective_draw
+
+
+def _is_clear(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
+    return found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, costs)
+
+
 def _glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) -> Probe:
     """What chains show in a small part of the time of set-up."""
     few, many = _PROBE_STEPS
     seconds = _usual_seconds(step)
     found = probe(step, point, seconds, few)
-    is_clear = found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, costs)
-    return found if found.n_steps < few or is_clear else probe(step, point, seconds, many)
+    is_enough = found.n_steps < few or _is_clear(step, found, costs)
+    return found if is_enough else probe(step, point, seconds, many)
 
 
 def _looked_at(

@@ -291,7 +291,7 @@ class TestFewLevels:
         monkeypatch.setattr(by_default, "_CLEARLY_ENOUGH", 0.0)  # the first is taken
         chosen = []
         for fewest in (0, np.inf):
-            monkeypatch.setattr(by_default, "ROWS_OF_A_LEVEL", fewest)
+            monkeypatch.setattr(by_default, "_ROWS_OF_A_LEVEL", fewest)
             chosen.append(built(groups()))
         assert [isinstance(step, GroupedMH) for step in chosen] == [False, True]
 

@@ -80,8 +80,6 @@ less time."""
 MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 """Dimensions up to which such moves are possible; rows above which not all should be read at every
 step."""
-ROWS_OF_A_LEVEL = 500
-"""With fewer rows for each entry, levels are tried first where they can be moved one by one."""
 
 
 class NoFactorError(NoGroupsError):
@@ -281,10 +279,9 @@ def _refuse_where_others_are_better(
     if problem.start.size > MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
-    is_as_written = not (coordinates.names or coordinates.absorbed)
-    is_normal = problem.likelihood.n_rows >= ROWS_OF_A_LEVEL * problem.start.size
+    is_as_written = not (coordinates.names or coordinates.absorbed)  # else it suits these moves
     are_few = n_levels < _MANY_LEVELS or (n_columns == 1 and n_entries < _MANY_ENTRIES)
-    if are_few and (is_as_written or is_normal):  # others suit levels that are rewritten
+    if is_as_written and are_few:
         raise OthersAreBetterError("its levels are few enough to be moved at once")
     if problem.likelihood.n_rows > _MANY_ROWS and not have_bounds(problem):
         raise OthersAreBetterError("its rows have no bounds, so that all would have to be read")
