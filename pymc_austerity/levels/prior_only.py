@@ -285,7 +285,7 @@ class VectorFields(NamedTuple):
         """Follow a sum of the fields for a unit of time; the point, and the log of the Jacobian."""
         if not self.changed.size:
             return theta + amounts @ self.constant, 0.0
-        n_steps = 2 + math.ceil(_PER_UNIT * float(abs(amounts) @ abs(self.weights).max(axis=1)))
+        n_steps = self.n_steps(amounts)
         amounts, volume = amounts / n_steps, 0.0
         for _ in range(n_steps):
             first, one = self.at(amounts, theta)
@@ -295,6 +295,10 @@ class VectorFields(NamedTuple):
             theta = theta + (first + 2.0 * (second + third) + last) / 6.0
             volume += (one + 2.0 * (two + three) + four) / 6.0
         return theta, volume
+
+    def n_steps(self, amounts: NDArray[np.float64]) -> int:
+        """Steps that it takes to follow a sum of the fields for a unit of time."""
+        return 2 + math.ceil(_PER_UNIT * float(abs(amounts) @ abs(self.weights).max(axis=1)))
 
     def combined(self, amounts: NDArray[np.float64]) -> "VectorFields":
         """Other fields, each a sum of these; `amounts` has shape (k', k)."""

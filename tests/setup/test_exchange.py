@@ -107,7 +107,7 @@ def items(*, minus=False):
 @pytest.mark.parametrize(
     ("model", "n_constant", "n_others"), [(items(), 0, 2), (items(minus=True), 1, 1)]
 )
-def test_products_of_levels_flow_where_no_row_notices(model, n_constant, n_others):
+def test_products_of_levels_flow_where_no_row_notices(model, n_constant, n_others, monkeypatch):
     sweep = built(model, GroupedMH).target.sweep
     its, fields = sweep.posterior, sweep.exchange.fields
     assert [*fields.weights.any(axis=1)] == [False] * n_constant + [True] * n_others
@@ -120,6 +120,9 @@ def test_products_of_levels_flow_where_no_row_notices(model, n_constant, n_other
     ends = 1e-5 * np.eye(theta.size)
     jacobian = [(fields.flow(amounts, theta + e)[0] - there) / 1e-5 for e in ends]
     assert np.linalg.slogdet(jacobian)[1] == pytest.approx(volume, abs=1e-3)
+    monkeypatch.setattr("pymc_austerity.setup.levels.invariances._MOST_STEPS", 3)  # too far
+    exchange = built(model, GroupedMH).target.sweep.exchange
+    assert exchange is None or not exchange.fields.weights.any()
 
 
 def test_priors_and_the_volume_decide_along_a_flow():

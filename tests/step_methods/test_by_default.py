@@ -437,8 +437,7 @@ class TestAllRowsNUTS:
 
     def test_reads_the_full_data_behind_a_minibatch(self):
         y = np.random.default_rng(1).normal(2.0, 1.0, size=100)
-        batch = pm.Minibatch(y, batch_size=10)
-        idata = run(AusterityMH(), normal_of(batch, total_size=100))
+        idata = run(AusterityMH(), normal_of(pm.Minibatch(y, batch_size=10), total_size=100))
         assert_same_draws(idata, run(AusterityMH(), normal_of(y)))
         assert set(idata.sample_stats["n_rows_used"].values.ravel() % 100) == {0}
 

@@ -24,6 +24,8 @@ _MOST_COLUMNS = 300
 _NOTHING, _SAME = 1e-10, 1e-9
 """Share of the curvature, and difference of log-likelihoods in nats, that may be rounding."""
 
+_MOST_STEPS = 1_000
+"""Of flows that are verified; those that would take more are not used."""
 _NEARBY = 0.1
 """Distance from the anchor, in each entry, at which directions are verified."""
 
@@ -172,6 +174,8 @@ def _fields(parts: GroupedModel, anchor: LevelAnchor) -> VectorFields | None:
     weights /= largest
     fields = _as_field(terms, weights, size)
     near = fields.combined(_NEARBY * np.eye(len(weights)))
+    if near.n_steps(np.ones(len(weights))) > _MOST_STEPS:  # a factor of a product is nearly zero
+        return None
     return fields if _change_nothing(parts, anchor.point, near) else None
 
 
