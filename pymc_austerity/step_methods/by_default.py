@@ -74,6 +74,9 @@ it may take a fifth of what is expected."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 5.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
+_MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 60.0
+"""Rows for each entry with fewer of which a set-up may have to compile trajectories, for a minute;
+and the seconds that a run of a compiled NUTS takes at least for it to be tried then."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
@@ -109,7 +112,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     reason = "" if model.observed_RVs else _nothing_observed(model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
-        reason = "" if _is_long(choice.costs[0]) else reason
+        reason = "" if _is_long(choice.costs[0], choice.size) else reason
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
@@ -290,9 +293,11 @@ class _Choice:
         )
 
 
-def _is_long(cost: CostOfNUTS) -> bool:
+def _is_long(cost: CostOfNUTS, size: Size) -> bool:
     """Whether another set-up may be worth its time where NUTS is compiled already."""
-    return cost.of_run >= max(LONG_RUN, _TIMES_COMPILED * cost.compilation)
+    has_many_rows = size.n_rows >= _MANY_ROWS_OF_AN_ENTRY * size.dimension
+    least = LONG_RUN if has_many_rows else _LONG_RUN_OF_FEW_ROWS
+    return cost.of_run >= max(least, _TIMES_COMPILED * cost.compilation)
 
 
 def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
