@@ -253,13 +253,14 @@ class _Choice:
     def _best_of(self, tried: Sequence[tuple[Any, Probe]]) -> _Best:
         """The fastest one that longer chains say nothing against, where short ones left a doubt."""
         looked_at: list[_Best] = []
-        for step, found in sorted(tried, key=_by_time):
-            if _leaves_a_doubt(step, found, self.costs):
-                self._tries_nuts()
-            longer = _looked_at(step, found, self._point, self.costs)
-            looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
-            if not looked_at[-1].why_not:
-                return looked_at[-1]
+        with reviewed(math.inf, float):  # set-up is over, and the time of chains is measured
+            for step, found in sorted(tried, key=_by_time):
+                if _leaves_a_doubt(step, found, self.costs):
+                    self._tries_nuts()
+                longer = _looked_at(step, found, self._point, self.costs)
+                looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
+                if not looked_at[-1].why_not:
+                    return looked_at[-1]
         return min(looked_at, key=lambda best: best.found.seconds_per_effective_draw)
 
     def _candidates(self) -> Iterator[Any]:
