@@ -1,6 +1,7 @@
 """Compiled differences, gradients and derivatives of the row part and of the row-free part."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -23,7 +24,6 @@ from pymc_austerity._pymc import (
     stabilized,
     toposort,
     vectorize_graph,
-    without_reports,
 )
 from pymc_austerity.model.compiling import OneAtATime, compiled, evaluated, interpreted
 from pymc_austerity.model.kernel.cells import Cells, filled, unrolled
@@ -47,6 +47,9 @@ def log_density_at({arrays}):
 
 _ENTRIES = 32_768
 """Rows times dimensions of a Hessian at once: intermediate results stay in the cache."""
+_FEW_ROWS = 10_000
+"""With no more, simplifying the Hessian of the rows takes longer than what it saves; with more,
+threads share the blocks."""
 
 
 def compile_row_differences(
@@ -287,7 +290,8 @@ def compile_row_derivatives(
     """
     (rows,), theta = at.joined(at.likelihood.rows)
     inputs, model = [theta, *at.likelihood.placeholders], at.likelihood.model
-    first, hessian = _derivatives(model, inputs, rows.sum(), compile_kwargs)
+    few = at.likelihood.n_rows <= _FEW_ROWS
+    first, hessian = _derivatives(model, inputs, rows.sum(), compile_kwargs, few_rows=few)
     gradient = OneAtATime(compiled(model, inputs, first, compile_kwargs))
     return Derivatives(gradient, _by_piece(OneAtATime(hessian)))
 
@@ -305,7 +309,7 @@ def compile_row_free_derivatives(
     (exact,), theta = at.joined(at.likelihood.row_free)
     model = at.likelihood.model
     first, hessian = _derivatives(model, [theta], exact, compile_kwargs)
-    return Derivatives(evaluated(model, [theta], first, compile_kwargs), hessian)
+    return Derivatives(evaluated(model, [theta], first, compile_kwargs, is_stable=True), hessian)
 
 
 def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
@@ -321,7 +325,12 @@ def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
 
 
 def _derivatives(
-    model: pm.Model, inputs: list, value: Any, compile_kwargs: dict[str, Any] | None
+    model: pm.Model,
+    inputs: list,
+    value: Any,
+    compile_kwargs: dict[str, Any] | None,
+    *,
+    few_rows: bool = True,
 ) -> tuple[list, Callable[..., NDArray]]:
     """Graphs of a value and of its gradient by the first input, and the Hessian.
 
@@ -332,7 +341,8 @@ def _derivatives(
     direction = theta.type("direction")
     product = grad((gradient * direction).sum(), theta, disconnected_inputs="ignore")
     product = (product + 0.0 * direction).astype("float64")  # a constant gets dimensions, too
-    made = cache(lambda: _compiled_hessian(model, inputs, product, direction, compile_kwargs))
+    its = model, inputs, product, direction, compile_kwargs
+    made = cache(lambda: _compiled_hessian(*its, few_rows=few_rows))
     return [v.astype("float64") for v in (value, gradient)], lambda *a: made()(*a)
 
 
@@ -342,24 +352,22 @@ def _compiled_hessian(
     product: Any,
     direction: Any,
     compile_kwargs: dict[str, Any] | None,
+    *,
+    few_rows: bool,
 ) -> Callable[..., NDArray]:
     """All directions at once in NumPy, or else one after the other.
 
     At once, what does not depend on the direction is computed once, the rest by matrix products.
     """
-    directions, one = pt.matrix("directions", dtype=direction.dtype), None
-    try:
+    directions, function = pt.matrix("directions", dtype=direction.dtype), None
+    with suppress(NotImplementedError):  # not every operation knows how to
         at_once = vectorize_graph(product, {direction: directions})
         few = not any(isinstance(node.op, Blockwise) for node in toposort([product]))
-        with without_reports():
-            function = interpreted(model, [directions, *inputs], at_once, few_batches=few)
-    except NotImplementedError:  # not every operation knows how to
-        function = None
-    except AssertionError:  # of a rewrite, where matrices are random walks
-        function, one = None, interpreted(model, [direction, *inputs], product)
+        how = {"few_batches": few, "is_stable": few_rows}
+        function = interpreted(model, [directions, *inputs], at_once, **how)
     if function is not None:
         return lambda point, *block: function(_every(point), point, *block)
-    one = one or compiled(model, [direction, *inputs], product, compile_kwargs)
+    one = compiled(model, [direction, *inputs], product, compile_kwargs)
     return lambda point, *block: np.stack([one(along, point, *block) for along in _every(point)])
 
 

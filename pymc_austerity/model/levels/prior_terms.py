@@ -304,7 +304,7 @@ def _variables_with(at: ModelAt, entries: NDArray[np.int64]) -> set[Variable]:
 def _made(likelihood: RowLikelihood, theta: Variable, outputs: Any) -> Callable[..., Any]:
     is_list = isinstance(outputs, list)
     exact = [o.astype("float64") for o in outputs] if is_list else outputs.astype("float64")
-    return evaluated(likelihood.model, [theta], exact)
+    return evaluated(likelihood.model, [theta], exact, is_stable=True)
 
 
 def _axes(values: Callable[..., list], entries: NDArray[np.int64], start: NDArray) -> list[int]:
