@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     Blockwise,
+    CheckParameterValue,
     Elemwise,
     Mode,
     RewriteDatabaseQuery,
@@ -214,20 +215,40 @@ def interpreted(
     >>> interpreted(pm.Model(), [x], pt.softplus(x))(np.zeros(2))
     array([0.69314718, 0.69314718])
     """
-    expanded = _expanded(outputs)
+    outputs = _expanded(outputs)
 
     def made(mode: Any) -> Callable | None:
         end_if_late()
         with model:
-            function = pm.compile(inputs, expanded, mode=mode, on_unused_input="ignore")
+            function = pm.compile(inputs, outputs, mode=mode, on_unused_input="ignore")
         if any(_is_slow(node, few_batches) for node in function.maker.fgraph.apply_nodes):
             return None
         function.trust_input = True
         return _Quiet(AnyThread(function))
 
-    if is_stable and (as_written := made(_MERGED)) is not None:
-        return _SimplifiedLater(as_written, partial(made, NUMPY_MODE))
+    if is_stable:
+        outputs = _with_checks_as_values(model, outputs)
+        if (as_written := made(_MERGED)) is not None:
+            return _SimplifiedLater(as_written, partial(made, NUMPY_MODE))
     return made(NUMPY_MODE)
+
+
+def _with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
+    """Minus infinity where a parameter is not in its domain, which PyMC's simplifications make."""
+
+    def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        if not isinstance(node.op, CheckParameterValue):
+            return None
+        value, *conditions = inputs
+        if not model.check_bounds:
+            return [value]
+        if not node.op.can_be_replaced_by_ninf:
+            return None
+        is_valid = reduce(pt.and_, map(pt.all, conditions))
+        return [pt.switch(is_valid, value, -np.inf).astype(value.dtype)]
+
+    is_list = isinstance(outputs, list)
+    return rebuilt(outputs, rule) if is_list else rebuilt([outputs], rule)[0]
 
 
 class _SimplifiedLater:

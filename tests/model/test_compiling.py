@@ -10,6 +10,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import log_expit, polygamma
 
+import pymc_austerity.model.compiling as compiling
 from pymc_austerity._pymc import Blockwise, ancestors, vectorize_graph
 from pymc_austerity.model.compiling import (
     NUMPY_MODE,
@@ -67,13 +68,14 @@ def test_what_python_would_do_entry_by_entry_is_refused():
     assert interpreted(pm.Model(), [x], [scan]) is None
 
 
+@pytest.mark.parametrize("is_stable", [True, False])
 @pytest.mark.parametrize("check", [True, False])
-def test_checks_of_parameters_are_those_of_the_model(check):
+def test_checks_of_parameters_are_those_of_the_model(check, is_stable, monkeypatch):
+    monkeypatch.setattr(compiling._SimplifiedLater, "__call__", lambda self, *a: self._function(*a))
     sigma = pt.scalar("sigma", dtype="float64")
     graph = pm.logp(pm.Normal.dist(0.0, sigma), 0.0)
-    function = interpreted(pm.Model(check_bounds=check), [sigma], [graph])
-    with np.errstate(invalid="ignore"):
-        value = function(np.float64(-1.0))[0]
+    function = interpreted(pm.Model(check_bounds=check), [sigma], [graph], is_stable=is_stable)
+    value = function(np.float64(-1.0))[0]
     assert np.isneginf(value) if check else np.isnan(value)
 
 
