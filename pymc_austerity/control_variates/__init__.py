@@ -12,5 +12,11 @@ from pymc_austerity.control_variates.influence import (
     influence_scores,
 )
 from pymc_austerity.control_variates.mean import few_directions, posterior_mean, where_zero
-from pymc_austerity.control_variates.modes import Modes, conditional_mode, find_modes
+from pymc_austerity.control_variates.modes import (
+    Mode,
+    Modes,
+    conditional_mode,
+    find_modes,
+    heaviest_modes,
+)
 from pymc_austerity.control_variates.search import Differentiable, LogPosterior, RowDensity

@@ -14,6 +14,7 @@ from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_a
 from pymc_austerity.control_variates.influence import differences_of_all
 from pymc_austerity.control_variates.search import (
     IMPOSSIBLE,
+    LogDensity,
     LogPosterior,
     NoModeError,
     RowDensity,
@@ -152,6 +153,25 @@ def find_modes(
         return _Comparison(density, some, posterior.differences, start.dtype, found).modes(ends)
 
 
+def heaviest_modes(start: NDArray, density: LogDensity, *, rng: np.random.Generator) -> list[Mode]:
+    """Modes of comparable weight of any log-density, the heaviest first.
+
+    Parameters
+    ----------
+    start : float array, shape (d,)
+        The middle of the cube from which searches start.
+    density : LogDensity
+    rng : numpy.random.Generator
+    """
+    ends = _ends(start, None, density, rng, np.arange(0))
+    weights = [end.log_density + np.log(np.diag(end.root)).sum() for end in ends]
+    heaviest = max(weights, default=0.0)
+    its = zip(ends, weights, strict=True)
+    modes = [Mode(end.point, end.root, float(weight - heaviest)) for end, weight in its]
+    modes.sort(key=lambda mode: -mode.log_weight)
+    return list(_comparable(modes, 0.0))
+
+
 @dataclass(frozen=True)
 class _Given:
     """A log-density of some entries, the others being fixed."""
@@ -212,7 +232,7 @@ def conditional_mode(
 def _ends(
     start: NDArray,
     nearest: Anchor | None,
-    some: RowDensity,
+    some: LogDensity,
     rng: np.random.Generator,
     angles: NDArray[np.intp],
 ) -> list[_End]:
@@ -233,7 +253,7 @@ def _ends(
     return sorted(ends, key=lambda end: -end.log_density)
 
 
-def _note(point: NDArray[np.float64], ends: list[_End], some: RowDensity) -> None:
+def _note(point: NDArray[np.float64], ends: list[_End], some: LogDensity) -> None:
     """Count one more search that ended at a mode, known or new."""
     distances = [_distance(end.root, point, end.point) for end in ends]
     if distances and min(distances) < _APART:
@@ -250,7 +270,7 @@ def _note(point: NDArray[np.float64], ends: list[_End], some: RowDensity) -> Non
 
 
 def _dispersed(
-    start: NDArray, some: RowDensity, rng: np.random.Generator
+    start: NDArray, some: LogDensity, rng: np.random.Generator
 ) -> Iterator[NDArray[np.float64]]:
     """Points all over a cube about the start, closer where the log-density is not finite."""
     cube = LatinHypercube(start.size, seed=rng).random(_N_SEARCHES)
@@ -267,14 +287,14 @@ def _climb(
     begin: NDArray[np.float64],
     about: NDArray[np.float64],
     root: NDArray[np.float64],
-    some: RowDensity,
+    some: LogDensity,
 ) -> NDArray[np.float64] | None:
     """The end of a search in the coordinates of a normal approximation; None if there is none."""
     result = climb(begin, about, root, some, maxiter=_MOST_STEPS, ftol=1e-12, gtol=0.1)
     return about + root @ result.x if result.success and result.fun < IMPOSSIBLE else None
 
 
-def _polished(point: NDArray[np.float64], some: RowDensity) -> _End | None:
+def _polished(point: NDArray[np.float64], some: LogDensity) -> _End | None:
     try:
         point = approach_mode(point, some, some)
         return _End(point, inverse_root(-some.hessian(point)), some.gradient(point)[0])

@@ -1,6 +1,7 @@
 """PyMC's own samplers, where reading few rows does not help."""
 
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     ChainsToCome,
+    CircularTransform,
     CompoundStep,
     QuadPotentialDiagAdapt,
     RaveledVars,
@@ -22,18 +24,28 @@ from pymc_austerity._pymc import (
     starts_of_nuts,
     underivable,
 )
-from pymc_austerity.errors import SettingError
+from pymc_austerity.control_variates import heaviest_modes
+from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.model import refuse_not_finite, rows_observed
+from pymc_austerity.model.predictors.structure import PointMap
 from pymc_austerity.model.rewritten import counterpart, on_full_data
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
+from pymc_austerity.time_limit import end_if_late, within
 
 _log = logging.getLogger("pymc.austerity")
 
 _INIT = "jitter+adapt_diag"
 _LATE_SETTINGS = {"target_accept": 0.8, "max_treedepth": 10, "early_max_treedepth": 8}
 """Settings of NUTS that it can be given after it was constructed, and PyMC's defaults."""
+_MOST_ENTRIES = 30
+"""Of a point, in which other modes are searched for."""
+_SMALL_STEP = 1e-5
+"""Of differences of gradients, relative to an entry where that is larger than 1."""
+_SEED = 20_140_622
+_OF_USER = 10
+"""Frames from a warning to the line of the user."""
 _RETRIES = 10
 """Jittered starts that are tried, as in ``pm.sample``."""
 
@@ -154,6 +166,11 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     compile_kwargs : dict, optional
         Passed on to ``pymc.compile``.
 
+    Attributes
+    ----------
+    start : array, shape (d,)
+        The initial point.
+
     Notes
     -----
     In addition to the statistics of `pymc.NUTS`, ``sample_stats`` contains ``n_rows_used``: rows
@@ -176,9 +193,9 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         blocked: bool = True,
     ) -> None:
         self._starts: dict[str, NDArray] = {}
-        self._start = _raveled(vars, point)
-        n = self._start.size
-        potential = QuadPotentialDiagAdapt(n, self._start, np.ones_like(self._start), 10)
+        self.start = _raveled(vars, point)
+        n = self.start.size
+        potential = QuadPotentialDiagAdapt(n, self.start, np.ones_like(self.start), 10)
         whole = on_full_data(model)
         super().__init__(
             [counterpart(variable, whole) for variable in vars],
@@ -190,6 +207,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             blocked=blocked,
         )
         self.vars = list(vars)
+        transforms = model.rvs_to_transforms.values()
+        self._has_angles = any(isinstance(t, CircularTransform) for t in transforms)
         self._describe(model)
 
     def use(self, settings: Mapping[str, Any]) -> None:
@@ -245,7 +264,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             start = self._starts.get(_state_of(self.rng))
             if start is not None:
                 q0 = RaveledVars(start, q0.point_map_info)
-            elif np.array_equal(q0.data, self._start):
+            elif np.array_equal(q0.data, self.start):
                 q0 = RaveledVars(self._jittered(q0), q0.point_map_info)
             if not self._is_possible(q0):
                 refuse_not_finite(self._model)
@@ -263,11 +282,64 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     def _jittered(self, q0: RaveledVars) -> NDArray:
         """A start with finite density near the common one, which is returned if there is none."""
         for _ in range(_RETRIES):
-            moved = self._start + self.rng.uniform(-1.0, 1.0, size=self._start.size)
-            moved = moved.astype(self._start.dtype)
+            moved = self.start + self.rng.uniform(-1.0, 1.0, size=self.start.size)
+            moved = moved.astype(self.start.dtype)
             if self._is_possible(RaveledVars(moved, q0.point_map_info)):
                 return moved
-        return self._start
+        return self.start
+
+    def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Log-density in nats, and its gradient, shape (d,)."""
+        end_if_late()
+        at = point.astype(self.start.dtype)
+        state = self.integrator.compute_state(RaveledVars(at, ()), np.zeros_like(at))
+        return float(state.model_logp), np.array(state.q_grad, dtype=np.float64)
+
+    def hessian(self, point: NDArray) -> NDArray[np.float64]:
+        """Hessian, shape (d, d), from differences of gradients."""
+        slopes = []
+        for moves in np.diag(_SMALL_STEP * np.maximum(np.abs(point), 1.0)):
+            ahead, behind = self.gradient(point + moves)[1], self.gradient(point - moves)[1]
+            slopes.append((ahead - behind) / (2.0 * moves.sum()))
+        hessian = np.array(slopes)
+        return (hessian + hessian.T) / 2.0
+
+    def warn_of_modes(self, point: dict[str, NDArray], seconds: float) -> None:
+        """Warn where searches from dispersed points end at several modes of comparable weight.
+
+        With more than 30 entries, or angles, which have a mode at each full turn, none is searched.
+
+        Parameters
+        ----------
+        point : dict
+            The model's initial point.
+        seconds : float
+            Processor time of the searches; what they would find later is not known.
+
+        Warns
+        -----
+        AusterityWarning
+            There are several; the message is one sentence with a remedy.
+        """
+        if self.start.size > _MOST_ENTRIES or self._has_angles:
+            return
+        try:
+            with within(seconds):
+                modes = heaviest_modes(self.start, self, rng=np.random.default_rng(_SEED))
+        except Exception as error:  # noqa: BLE001  the chains say it, unless they begin elsewhere
+            _log.debug("No other modes were searched for: %s", error)
+            return
+        if len(modes) > 1:
+            apart = np.abs(modes[1].point - modes[0].point) / np.linalg.norm(modes[0].root, axis=1)
+            layout = PointMap.of(self.vars, point)
+            (number,) = layout.numbers(np.array([np.argmax(apart)]))
+            warnings.warn(
+                f"The posterior has {len(modes)} modes of comparable weight, which differ most in "
+                f"{layout.names[number]!r}: a chain of NUTS may never leave the one where it "
+                "starts; constrain what the data do not identify, such as a sign or an order.",
+                AusterityWarning,
+                stacklevel=_OF_USER,
+            )
 
     def _is_possible(self, q0: RaveledVars) -> bool:
         return bool(np.isfinite(self._log_density(q0)))

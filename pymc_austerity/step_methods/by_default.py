@@ -65,6 +65,8 @@ _OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
+_MODES_SECONDS, _MODES_SHARE = 1.0, 0.05
+"""Time to look for other modes beside NUTS, at least, and as a share of its run."""
 _MOST_SECONDS_OF_TRANSITION = 0.5
 """A transition of NUTS that is expected to take longer is not tried: it may have 50 times as many
 gradients."""
@@ -108,7 +110,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     model : pymc.Model
         The model.
     """
-    choice = _Choice(request, variables, model)
+    choice, has_looked = _Choice(request, variables, model), False
     reason = "" if model.observed_RVs else _nothing_observed(model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
@@ -119,6 +121,9 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
             best.step.take(_steps_per_draw(best.found, choice.costs))
             return best.step
         reason = best.why_not
+        has_looked = best.step is not None
+    if not has_looked:
+        choice.warn_of_modes()
     choice.nuts.choose_because(reason, choice.started)
     return choice.nuts
 
@@ -196,6 +201,12 @@ class _Choice:
         except Exception as error:  # noqa: BLE001  the chains say it, unless they begin elsewhere
             _log.debug("NUTS could not be tried: %s", error)
         return self.costs[0].is_measured
+
+    def warn_of_modes(self) -> None:
+        """Warn where there are several modes, unless set-up has looked for them on few rows."""
+        if isinstance(self.nuts, AllRowsNUTS) and len(self.nuts.vars) == len(self._variables):
+            seconds = max(_MODES_SECONDS, _MODES_SHARE * self.costs[0].of_run)
+            self.nuts.warn_of_modes(self._point, seconds)
 
     def best_on_few_rows(self) -> _Best:
         """The best step method of this package, beside a NUTS that is tried where that decides."""

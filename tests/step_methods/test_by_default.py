@@ -497,3 +497,18 @@ class TestAllRowsNUTS:
         assert isinstance(step, PyMCSteps)
         assert isinstance(step, AusterityMH)
         assert abs(float(idata.posterior["k"].mean()) - y.mean()) < 0.2
+
+
+@pytest.mark.parametrize("is_square", [True, False])
+def test_modes_that_chains_of_nuts_may_not_reach_are_told(is_square, recwarn):
+    """Half of the runs of a model whose sign is not identified see one mode alone."""
+    with pm.Model() as model:
+        a = pm.Normal("a")
+        pm.Normal("y", a**2 if is_square else a, observed=np.linspace(0.5, 1.5, 200))
+    step = built(model)
+    assert isinstance(step, AllRowsNUTS)
+    found = [str(w.message) for w in recwarn if issubclass(w.category, AusterityWarning)]
+    assert len(found) == is_square
+    assert not is_square or "has 2 modes of comparable weight, which differ most in 'a'" in found[0]
+    if not is_square:
+        np.testing.assert_allclose(step.hessian(np.array([0.3])), [[-201.0]], rtol=1e-6)
