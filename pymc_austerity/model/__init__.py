@@ -53,7 +53,12 @@ from pymc_austerity.model.row_likelihood import (
     variables_that_move_the_support,
 )
 from pymc_austerity.model.split import split_log_density
-from pymc_austerity.model.terms import refuse_not_finite, refuse_simulators, rows_observed
+from pymc_austerity.model.terms import (
+    refuse_not_finite,
+    refuse_simulators,
+    rows_observed,
+    rows_of_terms,
+)
 from pymc_austerity.model.verify import (
     Verified,
     differences_agree,

@@ -380,6 +380,18 @@ def refuse_not_finite(model: pm.Model) -> NoReturn:
     )
 
 
+def rows_of_terms(model: pm.Model, names: Sequence[str]) -> dict[str, int]:
+    """Number of log-densities of terms of the likelihood that are named, potentials for example.
+
+    Raises
+    ------
+    NotRowwiseError, SettingError, SettingTypeError
+        As in `chosen_terms`.
+    """
+    terms = terms_of(model, Known(model.value_vars, model.initial_point()))
+    return {term.name: term.n_rows(0) for term in chosen_terms(terms, names, axis=0)}
+
+
 def rows_observed(model: pm.Model) -> dict[str, int]:
     """Number of log-densities of every observed variable; those with axes 1, 2, ... count as well.
 

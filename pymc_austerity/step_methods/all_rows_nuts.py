@@ -26,7 +26,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.control_variates import heaviest_modes
 from pymc_austerity.errors import AusterityWarning, SettingError
-from pymc_austerity.model import refuse_not_finite, rows_observed
+from pymc_austerity.model import refuse_not_finite
 from pymc_austerity.model.predictors.structure import PointMap
 from pymc_austerity.model.rewritten import counterpart, on_full_data
 from pymc_austerity.step_methods.austerity_step import AusterityStep
@@ -64,7 +64,8 @@ def on_all_rows(
     model : pymc.Model
         The model.
     settings : dict
-        ``rng``, ``compile_kwargs``, and ``point``: the model's initial point.
+        ``rng``, ``compile_kwargs``, ``point``, the model's initial point, and ``rows``, those of
+        each term of its likelihood.
     """
     smooth = [variable for variable in variables if variable.dtype not in discrete_types]
     try:
@@ -72,7 +73,9 @@ def on_all_rows(
     except underivable:
         smooth = [variable for variable in smooth if _has_gradient(variable, model)]
         step = AllRowsNUTS(smooth, model=model, **settings) if smooth else None
-    return PyMCSteps(variables, model, settings["point"]) if step is None else step
+    if step is None:
+        return PyMCSteps(variables, model, settings["point"], settings["rows"])
+    return step
 
 
 def _has_gradient(variable: Any, model: pm.Model) -> bool:
@@ -104,8 +107,7 @@ class _OnAllRows(AusterityStep):
         self._end_setup(started)
         _log.info(self.summary)
 
-    def _describe(self, model: pm.Model) -> None:
-        rows = rows_observed(on_full_data(model))
+    def _describe(self, model: pm.Model, rows: Mapping[str, int]) -> None:
         self.n_rows, self.subsampled = max(rows.values(), default=0), tuple(rows)
         self._is_for(model)
         others = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] not in self.vars]
@@ -161,6 +163,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         The model.
     point : dict
         The model's initial point.
+    rows : dict of str to int
+        Rows of each term of its likelihood.
     rng : int or numpy.random.Generator, optional
         Source of draws outside ``pm.sample``.
     compile_kwargs : dict, optional
@@ -188,6 +192,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         *,
         model: pm.Model,
         point: dict[str, NDArray],
+        rows: Mapping[str, int],
         rng: Any = None,
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
@@ -209,7 +214,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         self.vars = list(vars)
         transforms = model.rvs_to_transforms.values()
         self._has_angles = any(isinstance(t, CircularTransform) for t in transforms)
-        self._describe(model)
+        self._describe(model, rows)
 
     def use(self, settings: Mapping[str, Any]) -> None:
         """Take settings that ``pm.sample`` was given for NUTS, and PyMC's defaults of others.
@@ -375,9 +380,17 @@ class PyMCSteps(_OnAllRows, CompoundStep):
         The model.
     point : dict
         The model's initial point.
+    rows : dict of str to int
+        Rows of each term of its likelihood.
     """
 
-    def __init__(self, vars: Sequence, model: pm.Model, point: dict[str, NDArray]) -> None:
+    def __init__(
+        self,
+        vars: Sequence,
+        model: pm.Model,
+        point: dict[str, NDArray],
+        rows: Mapping[str, int],
+    ) -> None:
         with on_full_data(model) as whole:
             _, selected = assign_step_methods(whole)
             names = {variable.name for variable in vars}
@@ -387,7 +400,7 @@ class PyMCSteps(_OnAllRows, CompoundStep):
         for step in steps:
             step.vars = [counterpart(variable, model) for variable in step.vars]
         super().__init__(steps)
-        self._describe(model)
+        self._describe(model, rows)
 
     def _end_setup(self, started: float) -> None:
         """Record how long set-up took; each step method passes the constants on."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
-from pymc_austerity.model import refuse_simulators
+from pymc_austerity.model import refuse_simulators, rows_observed, rows_of_terms
 from pymc_austerity.model.rewritten import on_full_data
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.levels.anchor import NoGroupsError
@@ -47,7 +47,7 @@ from pymc_austerity.time_limit import SetupTooLongError, reviewed, share_of_rest
 
 _log = logging.getLogger("pymc.austerity")
 
-_OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
+_OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit", "likelihood"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
 _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
@@ -111,7 +111,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         The model.
     """
     choice, has_looked = _Choice(request, variables, model), False
-    reason = "" if model.observed_RVs else _nothing_observed(model)
+    reason = "" if choice.rows else _nothing_observed(model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
         reason = "" if _is_long(choice.costs[0], choice.size) else reason
@@ -164,6 +164,8 @@ class _Choice:
 
     Attributes
     ----------
+    rows : dict of str to int
+        Rows of each term of the likelihood.
     size : Size
     costs : sequence of CostOfNUTS
         What NUTS takes, as it was measured if it was, and as it is expected.
@@ -173,14 +175,18 @@ class _Choice:
         self.started = time.perf_counter()
         self._request, self._variables, self._model = request, variables, model
         self._point = _checked(request, model)
-        self.size = size_of(on_full_data(model), self._point)
+        whole, named = on_full_data(model), request.for_preparing["likelihood"]
+        observed = rows_observed(whole)
+        self.rows = observed if named is None else rows_of_terms(whole, named)
+        self.size = size_of(whole, self._point, observed | self.rows)
         self.costs: tuple[CostOfNUTS, ...] = (expected_cost(self.size),)
 
     @cached_property
     def nuts(self) -> AllRowsNUTS | PyMCSteps:
         """NUTS on all rows, which is compiled when it is asked for."""
         kwargs = self._request.options.compile_kwargs
-        its = {"point": self._point, "rng": self._request.rng, "compile_kwargs": kwargs}
+        its = {"point": self._point, "rows": self.rows, "rng": self._request.rng}
+        its["compile_kwargs"] = kwargs
         return on_all_rows(self._variables, self._model, its)
 
     def measure(self, started: float) -> bool:

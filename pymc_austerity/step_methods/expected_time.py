@@ -94,7 +94,9 @@ class CostOfNUTS(NamedTuple):
         return TRANSITIONS * self.per_draw
 
 
-def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
+def size_of(
+    model: pm.Model, point: Mapping[str, NDArray], rows: Mapping[str, int] | None = None
+) -> Size:
     """Size of a model, from its graph.
 
     Parameters
@@ -102,6 +104,8 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     model : pymc.Model
     point : dict
         Its initial point.
+    rows : dict of str to int, optional
+        Rows of each term of its likelihood; by default, of each observed variable.
 
     Examples
     --------
@@ -115,12 +119,13 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     >>> size.n_rows, size.dimension
     (50, 3)
     """
-    arrays = [array_of(variable) for variable in ancestors(model.observed_RVs)]
+    n_rows = rows_observed(model) if rows is None else rows
+    observed, operations = [model[name] for name in n_rows], 0
+    arrays = [array_of(variable) for variable in ancestors(observed)]
     numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
     numbers += sum(_OF_SPARSE * array.nnz for array in arrays if sparse.issparse(array))
     dimension = sum(np.size(value) for value in point.values())
-    n_rows, observed, operations = rows_observed(model), model.observed_RVs, 0
-    terms = model.logp(vars=list(observed), sum=False) if observed else []
+    terms = model.logp(vars=observed, sum=False) if observed else []
     for variable, term in zip(observed, terms, strict=True):
         varying = computed_from([term], model.value_vars, through_shapes=False)
         nodes = {v.owner for v in varying if v.owner}

@@ -499,6 +499,21 @@ class TestAllRowsNUTS:
         assert abs(float(idata.posterior["k"].mean()) - y.mean()) < 0.2
 
 
+def test_naming_the_likelihood_leaves_the_choice():
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        pm.Potential("rows", pm.logp(pm.Normal.dist(mu, 1.0), np.linspace(0.5, 1.5, 200)))
+        pm.Potential("penalty", -(mu**2))
+    step = built(model, likelihood=["rows"])
+    assert isinstance(step, AllRowsNUTS)
+    assert (step.n_rows, step.subsampled) == (200, ("rows",))
+    assert "200 rows are too few" in step.summary
+    with pytest.raises(SettingError, match="'row', which is not .* choose from 'rows', 'penalty'"):
+        built(model, likelihood=["row"])
+    with pytest.raises(NotRowwiseError, match="'penalty' has a log-density of shape"):
+        built(model, likelihood=["penalty"])
+
+
 @pytest.mark.parametrize("is_square", [True, False])
 def test_modes_that_chains_of_nuts_may_not_reach_are_told(is_square, recwarn):
     """Half of the runs of a model whose sign is not identified see one mode alone."""
