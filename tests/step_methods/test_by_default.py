@@ -506,9 +506,9 @@ def test_naming_the_likelihood_leaves_the_choice():
         pm.Potential("penalty", -(mu**2))
     step = built(model, likelihood=["rows"])
     assert isinstance(step, AllRowsNUTS)
-    assert (step.n_rows, step.subsampled) == (200, ("rows",))
+    assert (step.n_rows, step.subsampled) == (200, ("rows",)), step.subsampled
     assert "200 rows are too few" in step.summary
-    with pytest.raises(SettingError, match="'row', which is not .* choose from 'rows', 'penalty'"):
+    with pytest.raises(SettingError, match="names 'row', which is not"):
         built(model, likelihood=["row"])
     with pytest.raises(NotRowwiseError, match="'penalty' has a log-density of shape"):
         built(model, likelihood=["penalty"])
