@@ -24,7 +24,7 @@ from pymc_austerity.proposals import (
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
 
-PriorOnlyState: TypeAlias = RandomWalkState | HamiltonianState
+PriorOnlyState: TypeAlias = tuple[RandomWalkState, ...] | HamiltonianState
 _MOST_BY_RANDOM_WALK = 10
 """Entries up to which a few steps of a random walk suffice."""
 
@@ -33,7 +33,7 @@ _MOST_SCALED = 2
 districts that are the means of schools, form a funnel with their scale."""
 
 _STEPS, _TRAJECTORIES = 4, 2
-"""Steps of a random walk, and trajectories of Hamiltonian Monte Carlo, at every sweep."""
+"""Steps of random walks, and trajectories of Hamiltonian Monte Carlo, at every sweep."""
 
 _HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
 
@@ -42,7 +42,8 @@ _HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
 class PriorOnlyEntries:
     """Metropolis-Hastings on the row-free part alone: it reads no rows, and decisions are exact.
 
-    A few entries take a few steps of a random walk. More entries follow Hamiltonian trajectories,
+    A few entries take a few steps of a random walk, those that are independent given the others of
+    walks of their own. More entries follow Hamiltonian trajectories,
     in coordinates in which entries that are normal given the others are standard normal.
 
     Attributes
@@ -57,6 +58,8 @@ class PriorOnlyEntries:
         From a raveled point to the row-free part, nats, and its gradient, shape (d,).
     scaled : int array
         Which of these entries are normal given the others.
+    components : tuple of int arrays
+        Numbers of entries, among these, that depend on each other given all others.
     """
 
     entries: NDArray[np.int64]
@@ -64,6 +67,7 @@ class PriorOnlyEntries:
     row_free_part: Callable[[NDArray, NDArray], float]
     row_free_gradient: Callable[[NDArray], Sequence[Any]]
     scaled: NDArray[np.intp]
+    components: tuple[NDArray[np.intp], ...]
 
     @property
     def are_few(self) -> bool:
@@ -73,7 +77,9 @@ class PriorOnlyEntries:
     def init(self) -> PriorOnlyState:
         """State at the beginning of a chain."""
         if self.are_few:
-            return RandomWalkProposal().init(Layout.continuous(self.entries.size), self.about)
+            every = np.arange(self.entries.size)
+            its = ((own.size, self.about.marginal(np.isin(every, own))) for own in self.components)
+            return tuple(RandomWalkProposal().init(Layout.continuous(n), about) for n, about in its)
         proposal = _HAMILTONIAN.with_surrogate(_Given(self, np.zeros(0)))
         return proposal.init(Layout.continuous(self.entries.size))
 
@@ -92,7 +98,7 @@ class PriorOnlyEntries:
         """
         if isinstance(state, HamiltonianState):
             return self._along_trajectories(theta, state, rng, tuning=tuning)
-        return self._by_random_walk(theta, state, rng, tuning=tuning, apart=apart[self.entries])
+        return self._by_random_walks(theta, state, rng, tuning=tuning, apart=apart[self.entries])
 
     def _along_trajectories(
         self,
@@ -111,34 +117,38 @@ class PriorOnlyEntries:
             state = proposal.tune(state, Outcome(before, there, True, 0))
         return Moved(following, state.acceptance, 0), state
 
-    def _by_random_walk(
+    def _by_random_walks(
         self,
         theta: NDArray[np.float64],
-        state: RandomWalkState,
+        states: tuple[RandomWalkState, ...],
         rng: np.random.Generator,
         *,
         tuning: bool,
         apart: NDArray[np.float64],
-    ) -> tuple[Moved, RandomWalkState]:
-        proposal, n_accepted = RandomWalkProposal(), 0
-        for _ in range(_STEPS):
-            before = theta[self.entries]
-            there, _, state = proposal.propose(state, before, rng)
-            proposed = theta.copy()
-            proposed[self.entries] = there
-            accepted = bool(-rng.standard_exponential() < self.row_free_part(proposed, theta))
-            theta = proposed if accepted else theta
-            n_accepted += accepted
-            if tuning:
-                outcome = Outcome(before - apart, theta[self.entries] - apart, accepted, 0)
-                state = proposal.tune(state, outcome)
-        return Moved(theta, n_accepted / _STEPS, 0), state
+    ) -> tuple[Moved, tuple[RandomWalkState, ...]]:
+        proposal, acceptance, following = RandomWalkProposal(), 0.0, []
+        for component, state in zip(self.components, states, strict=True):
+            own, part = self.entries[component], apart[component]
+            n_steps = max(1, round(_STEPS * own.size / self.entries.size))
+            for _ in range(n_steps):
+                before = theta[own]
+                there, _, state = proposal.propose(state, before, rng)
+                proposed = theta.copy()
+                proposed[own] = there
+                accepted = bool(-rng.standard_exponential() < self.row_free_part(proposed, theta))
+                theta = proposed if accepted else theta
+                acceptance += accepted / (n_steps * len(states))
+                if tuning:
+                    outcome = Outcome(before - part, theta[own] - part, accepted, 0)
+                    state = proposal.tune(state, outcome)
+            following.append(state)
+        return Moved(theta, acceptance, 0), tuple(following)
 
     def freeze(self, state: PriorOnlyState) -> PriorOnlyState:
         """State at the end of the tuning phase."""
         if isinstance(state, HamiltonianState):
             return _HAMILTONIAN.freeze(state)
-        return RandomWalkProposal().freeze(state)
+        return tuple(RandomWalkProposal().freeze(walk) for walk in state)
 
 
 @dataclass(frozen=True, eq=False)

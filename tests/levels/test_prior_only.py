@@ -21,7 +21,7 @@ def normal(n_entries):
     return entries_of(gradient, n_entries), sds
 
 
-def entries_of(gradient, n_entries, scaled=()):
+def entries_of(gradient, n_entries, scaled=(), components=None):
     """The first entries of a density, with a gradient."""
 
     def row_free_part(proposed, current):
@@ -29,7 +29,9 @@ def entries_of(gradient, n_entries, scaled=()):
 
     about = GaussianApproximation(np.zeros(n_entries), np.eye(n_entries))
     scaled = np.array(scaled, dtype=np.intp)
-    return PriorOnlyEntries(np.arange(n_entries), about, row_free_part, gradient, scaled)
+    components = components or (np.arange(n_entries),)
+    its = about, row_free_part, gradient, scaled, components
+    return PriorOnlyEntries(np.arange(n_entries), *its)
 
 
 def walked(untouched, theta, n_steps, rng):
@@ -57,6 +59,22 @@ def test_follow_their_distribution_given_the_rest(n_entries):
         mean, error = mean_and_error(values)
         assert (abs(mean - expected) < 5.0 * error).all()
     assert untouched.are_few is (n_entries == 2)
+
+
+def test_independent_entries_take_steps_of_their_own():
+    """Heavy tails of one do not keep the others from moving."""
+
+    def gradient(theta):
+        x, y, z = theta[:3]
+        value = -2.0 * np.log1p(x**2 / 1e-6) - 0.5 * y**2 - 0.5 * z**2
+        return np.asarray(value), np.array([-4.0 * x / (1e-6 + x**2), -y, -z, 0.0])
+
+    untouched = entries_of(gradient, 3, components=tuple(np.arange(3)[:, None]))
+    points = walked(untouched, np.zeros(4), 4_000, np.random.default_rng(3))
+    for values in (points[:, 1], points[:, 2]):
+        mean, error = mean_and_error(values[:, None])
+        assert abs(mean) < 5.0 * error
+        assert error < 0.08
 
 
 def funnel(n):

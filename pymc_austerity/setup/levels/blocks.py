@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.sparse.csgraph import connected_components
 
 from pymc_austerity.levels import (
     CommonNormal,
@@ -19,7 +20,6 @@ from pymc_austerity.levels import (
     Products,
     move_levels,
 )
-from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
@@ -80,20 +80,23 @@ def prior_only_entries(
         return None
     normals = level_normals(parts, anchor.point, anchor.hessian)
     point = drawn_levels(parts, anchor.point, normals, level_noise(parts, rng))
-    about = GaussianApproximation(point[own], _root_near(parts.untouched_row_free, point, own))
-    untouched = PriorOnlyEntries(
-        own, about, row_free_part, parts.problem.row_free_derivatives.gradient, parts.scaled
-    )
+    precision = -parts.untouched_row_free.hessian(point)[:, own]
+    labels = connected_components(sparse.csr_array(precision), directed=False)[1]
+    components = tuple(np.flatnonzero(labels == label) for label in np.unique(labels))
+    root = np.zeros_like(precision)
+    for component in components:
+        square = np.ix_(component, component)
+        root[square] = _root_near(precision[square])
+    about, its = GaussianApproximation(point[own], root), (parts.scaled, components)
+    gradient = parts.problem.row_free_derivatives.gradient
+    untouched = PriorOnlyEntries(own, about, row_free_part, gradient, *its)
     if untouched.are_few:
         return untouched
     return replace(untouched, row_free_gradient=row_free_gradient(parts.problem))
 
 
-def _root_near(
-    exact: PartialDerivatives, point: NDArray[np.float64], own: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Root of the covariance at a point, with curvatures of the wrong sign reversed."""
-    precision = -exact.hessian(point)[:, own]
+def _root_near(precision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Root of the covariance, with curvatures of the wrong sign reversed."""
     values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
     raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))
     return np.linalg.cholesky((vectors / raised) @ vectors.T)
