@@ -164,7 +164,8 @@ def source_of(
         value="(\n            " + "\n            - ".join(value) + "\n        )",
     )
     title = "Row differences of a log-likelihood"
-    return module_with(title, [layout.root, *parts], functions, None)
+    roots = [layout.root if expanded is None else expanded.root, layout.root, *parts]
+    return module_with(title, roots, functions, None)
 
 
 def _function(formula: _Formula) -> dict[str, str]:

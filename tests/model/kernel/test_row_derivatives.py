@@ -98,11 +98,23 @@ def ordered_categories(rng):
     return model
 
 
-def test_rows_are_expanded_when_they_are_read(rng):
-    """Their residuals add up to what differences, gradient and Hessian of all rows leave."""
-    found = Structured(ordered_categories(rng), rng)
+def scaled_counts(rng):
+    x = rng.normal(size=60)
+    with pm.Model() as model:
+        mu = pm.math.exp(x * pm.Normal("slope"))
+        pm.NegativeBinomial("y", mu=mu, alpha=pm.Exponential("a", 1.0), observed=rng.poisson(3, 60))
+    return model
+
+
+@pytest.mark.parametrize(("made", "n"), [(ordered_categories, 10), (scaled_counts, 2)])
+def test_rows_are_expanded_when_they_are_read(made, n, rng):
+    """Their residuals add up to what differences, gradient and Hessian of all rows leave.
+
+    Derivatives call functions that the formula does not, such as that of the gamma function.
+    """
+    found = Structured(made(rng), rng)
     structure, arrays = found.structure, found.split.arrays
-    assert len(structure.etas) == 10
+    assert len(structure.etas) == n
     loops = row_loops_of(structure)
     rows = predictor_derivatives(structure, found.model, loops=(loops.first, loops.second))
     by_graph = predictor_derivatives(structure, found.model)
