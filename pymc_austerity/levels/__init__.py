@@ -6,6 +6,7 @@ from pymc_austerity.levels.moves import NestedLevels, Ridges, move_levels
 from pymc_austerity.levels.posterior import (
     CommonNormal,
     FreeMean,
+    GivenPrior,
     GroupedPosterior,
     ResidualsOfRows,
     Unread,

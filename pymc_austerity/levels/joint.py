@@ -429,7 +429,7 @@ class JointBlock:
             slope += gradients.ravel() @ along + left[own].ravel() @ curved
             precision -= along.T @ curved
         if posterior.common is not None:
-            slope += posterior.common.prior_gradient(there) @ self.directions[self.common]
+            slope += posterior.common.given(there).gradient @ self.directions[self.common]
         there[self.entries] += left
         _, levels = posterior.level_normals(0, there)
         half = np.matmul(levels.inverse_root, self.between).reshape(-1, k)

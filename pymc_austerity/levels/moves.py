@@ -285,12 +285,12 @@ def move_common(
     at_anchor = theta.copy()
     at_anchor[own] = anchor[own]
     of_rows = posterior.expansion.gradient[own] + common.products(at_anchor - anchor)
-    slope = of_rows + common.shift + common.prior_gradient(at_anchor)
-    mean = common.root @ (common.root.T @ slope)
+    given = common.given(at_anchor)
+    mean = given.root @ (given.root.T @ (of_rows + common.shift + given.gradient))
     old = theta[own] - anchor[own]
     distance, mean = old - mean, mean + offset
-    there, ratio, is_near = drawn_or_near((common.inverse_root @ (old - mean))[None], near, rng)
-    new = mean + common.root @ there[0]
+    there, ratio, is_near = drawn_or_near((given.inverse_root @ (old - mean))[None], near, rng)
+    new = mean + given.root @ there[0]
     proposed = theta.copy()
     proposed[own] = anchor[own] + new
     log_ratio = float(ratio[0]) + float(posterior.row_free_part(proposed, theta))

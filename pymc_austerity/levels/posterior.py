@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,22 @@ class Unread:
     amounts: NDArray[np.float64]
 
 
+class GivenPrior(NamedTuple):
+    """What the prior of the common entries makes of them, given all others.
+
+    Attributes
+    ----------
+    gradient : float array, shape (p,)
+        Of the row-free part, with the common entries at the anchor.
+    root, inverse_root : float arrays, shape (p, p)
+        Lower root of the covariance, and its inverse.
+    """
+
+    gradient: NDArray[np.float64]
+    root: NDArray[np.float64]
+    inverse_root: NDArray[np.float64]
+
+
 @dataclass(frozen=True, eq=False)
 class CommonNormal:
     r"""Normal approximation of the entries that all rows read.
@@ -87,7 +103,7 @@ class CommonNormal:
     ----------
     entries : int array, shape (p,)
     root : float array, shape (p, p)
-        Of the covariance given the levels, :math:`L L'`.
+        Of the covariance given the levels, :math:`L L'`, with all others at the anchor.
     inverse_root : float array, shape (p, p)
     products : Products
         Products with the rows of these entries in the Hessian of the expansion, shape (p, d).
@@ -95,8 +111,8 @@ class CommonNormal:
         The part of this Hessian for these entries alone.
     shift : float array, shape (p,)
         Average change of the gradient of the rows due to the uncertainty of the levels.
-    prior_gradient : callable
-        Of the row-free part at a point, shape (p,).
+    given : callable
+        From a point, shape (d,), to the `GivenPrior`.
     """
 
     entries: NDArray[np.int64]
@@ -105,7 +121,7 @@ class CommonNormal:
     products: Products
     hessian: NDArray[np.float64]
     shift: NDArray[np.float64]
-    prior_gradient: Callable[[NDArray], NDArray[np.float64]]
+    given: Callable[[NDArray], GivenPrior]
 
 
 @dataclass(frozen=True, eq=False)

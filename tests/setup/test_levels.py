@@ -255,6 +255,28 @@ def test_common_entries_are_approximated_given_the_levels(name):
     )
 
 
+@pytest.mark.parametrize("is_correlated", [False, True])
+def test_common_entries_are_approximated_given_their_scale(is_correlated):
+    with pm.Model() as model:
+        scale = pm.HalfNormal("scale")
+        if is_correlated:
+            b = pm.MvNormal("b", np.zeros(2), cov=scale**2 * np.array([[1.0, 0.6], [0.6, 1.0]]))
+        else:
+            b = pm.Normal("b", 0.0, scale, shape=2)
+        eta = pm.Normal("a", shape=G)[GROUP] + X @ b
+        pm.Poisson("y", pm.math.exp(eta), observed=RNG.poisson(1.0, size=N))
+    problem, target = grouped(model)
+    its, own = target.sweep.posterior, target.sweep.posterior.common.entries
+    for log_scale in (-6.0, 0.5):
+        there = its.anchor.copy()
+        there[0] = log_scale  # by now the prior is tighter than the rows are, or says nothing
+        precision, _ = precision_and_slope(problem, its, there)
+        given = its.common.given(there)
+        expected = np.linalg.inv(precision[np.ix_(own, own)])
+        np.testing.assert_allclose(given.root @ given.root.T, expected, rtol=1e-5)
+        np.testing.assert_allclose(given.inverse_root @ given.root, np.eye(2), atol=1e-9)
+
+
 def test_what_is_moved_jointly_is_approximated_without_the_levels_of_the_first_factor(case):
     """The coordinates along the directions given the rest: normal in all entries, conditioned."""
     problem, target = case

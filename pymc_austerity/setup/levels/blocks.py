@@ -1,7 +1,7 @@
 """Blocks of entries beside the levels, and what the expansion of rows leaves along their moves."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pymc_austerity.levels import (
     CommonNormal,
+    GivenPrior,
     GroupedPosterior,
     JointBlock,
     KeptAtAnchor,
@@ -20,6 +21,7 @@ from pymc_austerity.levels import (
     Products,
     move_levels,
 )
+from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
@@ -36,6 +38,9 @@ _DRAWS = 3
 
 _MOVES = 4
 """Moves of all levels for one draw; nearly all are accepted."""
+
+_ROUNDING = 1e-6
+"""Of second derivatives, relative to the largest ones of the two entries."""
 
 _STEP = 1e-3
 """Step for differences along hyperparameters, which are on unconstrained scales."""
@@ -58,10 +63,59 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
     except LinAlgError:
         raise NoGroupsError("the log-density is not concave at the anchor") from None
     exact = parts.common_row_free
-    gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
     of_rows = sparse.csr_array(anchor.hessian[own])
     within, nothing = of_rows[:, own].toarray(), np.zeros(own.size)
-    return CommonNormal(own, root, inverse_root, Products.of(of_rows), within, nothing, gradient)
+    nearby = anchor.point + np.random.default_rng(3).normal(scale=0.1, size=anchor.point.size)
+    curved = exact.hessian(nearby)[:, own] if exact.given.size else within * 0.0
+    is_diagonal = not np.triu(_dependence(curved), 1).any()
+    prior = _PriorOfCommon(exact, own, -within, root, inverse_root, is_diagonal)
+    known = KeptAtAnchor(prior, exact.given, own, anchor.point)
+    return CommonNormal(own, root, inverse_root, Products.of(of_rows), within, nothing, known)
+
+
+@dataclass(frozen=True, eq=False)
+class _PriorOfCommon:
+    """The prior of the common entries, whose scales may move.
+
+    Attributes
+    ----------
+    exact : PartialDerivatives
+        Of the row-free part with respect to these entries.
+    entries : int array, shape (p,)
+    of_rows : float array, shape (p, p)
+        Precision of these entries from the rows.
+    root, inverse_root : float arrays, shape (p, p)
+        With all others at the anchor.
+    is_diagonal : bool
+        Whether the prior makes these entries independent given the others.
+    """
+
+    exact: PartialDerivatives
+    entries: NDArray[np.int64]
+    of_rows: NDArray[np.float64]
+    root: NDArray[np.float64]
+    inverse_root: NDArray[np.float64]
+    is_diagonal: bool
+
+    def __call__(self, point: NDArray[np.float64]) -> GivenPrior:
+        """What it says given the others at a point, shape (d,)."""
+        gradient = self.exact.gradient(point)
+        at_anchor = GivenPrior(gradient, self.root, self.inverse_root)
+        if not self.exact.given.size:
+            return at_anchor
+        try:
+            return GivenPrior(gradient, *_roots(self.of_rows - self._curvature(point)))
+        except LinAlgError:  # a heavy tail
+            return at_anchor
+
+    def _curvature(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Second derivatives of the row-free part, shape (p, p)."""
+        if not self.is_diagonal:
+            return self.exact.hessian(point)[:, self.entries]
+        moves = np.zeros_like(point)
+        moves[self.entries] = _STEP
+        ahead, behind = self.exact.gradient(point + moves), self.exact.gradient(point - moves)
+        return np.diag((ahead - behind) / (2.0 * _STEP))
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -81,7 +135,7 @@ def prior_only_entries(
     normals = level_normals(parts, anchor.point, anchor.hessian)
     point = drawn_levels(parts, anchor.point, normals, level_noise(parts, rng))
     precision = -parts.untouched_row_free.hessian(point)[:, own]
-    labels = connected_components(sparse.csr_array(precision), directed=False)[1]
+    labels = connected_components(sparse.csr_array(_dependence(precision)), directed=False)[1]
     components = tuple(np.flatnonzero(labels == label) for label in np.unique(labels))
     root = np.zeros_like(precision)
     for component in components:
@@ -93,6 +147,14 @@ def prior_only_entries(
     if untouched.are_few:
         return untouched
     return replace(untouched, row_free_gradient=row_free_gradient(parts.problem))
+
+
+def _dependence(curvature: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which entries depend on each other by second derivatives, made by differences."""
+    sizes = np.sqrt(np.abs(curvature).max(axis=1, initial=0.0))
+    size = np.abs(curvature) + np.abs(curvature.T)
+    dependence: NDArray[np.bool_] = size > _ROUNDING * np.outer(sizes, sizes)
+    return dependence
 
 
 def _root_near(precision: NDArray[np.float64]) -> NDArray[np.float64]:
