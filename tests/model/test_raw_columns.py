@@ -65,3 +65,13 @@ def test_what_is_written_for_rows_is_found_right(family, scale, rng):
     kernel = kernel_of(find_predictors(at), 0)
     assert isinstance(kernel, Kernel), kernel
     assert differences_agree(kernel.differences, at, verified, rng)
+
+
+def test_few_digits_of_a_log_likelihood_are_no_dependence_of_rows(rng):
+    """Those of a beta-binomial with a count of 1e-13, in PyMC's formula and in the cut one."""
+    columns = 2_000.0 + 100.0 * rng.normal(size=(N_ROWS, 3))
+    with pm.Model():
+        p = pm.math.sigmoid(pm.Normal("a") + columns @ pm.Normal("b", shape=3, initval=[0.005] * 3))
+        pm.BetaBinomial("y", n=10, alpha=5.0 * p, beta=5.0 * (1.0 - p), observed=10 - COUNTS % 2)
+        at = at_start(pm.modelcontext(None))
+    verify(at.likelihood, at.point, rng=rng)
