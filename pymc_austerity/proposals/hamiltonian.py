@@ -314,7 +314,7 @@ def walk(
         if rng.random() < probability:
             place, value, gradient = end, end_value, end_gradient
             n_accepted += 1
-    return place, total / n_trajectories, n_accepted
+    return place, total / max(n_trajectories, 1), n_accepted
 
 
 def kind_of_move(

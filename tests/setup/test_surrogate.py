@@ -89,6 +89,8 @@ class TestSurrogate:
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
         assert found[1] == pytest.approx(expected[1], rel=1e-6)
         assert found[2] == expected[2]
+        nowhere = (*where[:-1], 0, rng)  # as where it is compiled, or nothing has to be
+        assert hamiltonian.walk(surrogate.exact, known, *nowhere)[1:] == (0.0, 0)
 
     def test_dispersed_points_are_not_beyond_a_wall(self, rng):
         def steep(point):  # standard normal below 1, and a wall above it
