@@ -309,7 +309,7 @@ def compile_row_free_derivatives(
     (exact,), theta = at.joined(at.likelihood.row_free)
     model = at.likelihood.model
     first, hessian = _derivatives(model, [theta], exact, compile_kwargs)
-    return Derivatives(evaluated(model, [theta], first, compile_kwargs, is_stable=True), hessian)
+    return Derivatives(evaluated(model, [theta], first, compile_kwargs), hessian)
 
 
 def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:

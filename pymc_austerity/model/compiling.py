@@ -205,8 +205,9 @@ def interpreted(
     few_batches : bool
         Whether what PyTensor calls Python for in batches has few of them.
     is_stable : bool
-        Whether the graph needs no other form for its digits, and one thread calls the function:
-        it is evaluated as written until its simplification, seconds for a Hessian, pays.
+        Whether the graph needs no other form for its digits, and one thread calls the function,
+        during set-up alone, as chains in other processes would round otherwise: it is evaluated as
+        written until its simplification, seconds for a Hessian, pays.
 
     Examples
     --------
@@ -290,11 +291,9 @@ def evaluated(
     inputs: Sequence,
     outputs: Any,
     compile_kwargs: dict[str, Any] | None = None,
-    *,
-    is_stable: bool = False,
 ) -> Callable[..., Any]:
     """Function that NumPy evaluates where it can do so fast, or else a compiled one."""
-    function = interpreted(model, inputs, outputs, is_stable=is_stable)
+    function = interpreted(model, inputs, outputs)
     return function or OneAtATime(compiled(model, inputs, outputs, compile_kwargs))
 
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,6 +172,23 @@ class PartialDerivatives(NamedTuple):
 
 
 @dataclass(frozen=True)
+class _ByDifferences:
+    """Rows of a Hessian, by differences of the gradient."""
+
+    gradient: Callable[[NDArray], NDArray[np.float64]]
+    entries: NDArray[np.int64]
+
+    def __call__(self, point: NDArray) -> NDArray[np.float64]:
+        rows = np.empty((self.entries.size, point.size))
+        for number, entry in enumerate(self.entries):
+            step = np.zeros_like(point)
+            step[entry] = _SMALL_STEP
+            ahead, behind = self.gradient(point + step), self.gradient(point - step)
+            rows[number] = (ahead - behind) / (2.0 * _SMALL_STEP)
+        return rows
+
+
+@dataclass(frozen=True)
 class _ByLevel:
     """Gradients, and Hessians by differences of gradients.
 
@@ -271,22 +288,19 @@ def partial_row_free(at: ModelAt, entries: NDArray[np.int64]) -> PartialDerivati
     sources = _sources(at, entries)
     if not sources:
         nothing = np.zeros((entries.size, at.raveled.size))
-        return PartialDerivatives(lambda point: nothing[:, 0], lambda point: nothing, entries[:0])
+        everywhere = partial(_same, nothing[:, 0]), partial(_same, nothing)
+        return PartialDerivatives(*everywhere, entries[:0])
     terms, theta = at.joined(*sources)
     value = stabilized(sum(term.sum() for term in terms))
     slope = grad(value, theta, disconnected_inputs="ignore")
-    every = _made(at.likelihood, theta, slope)
-
-    def hessian(point: NDArray) -> NDArray[np.float64]:
-        rows = np.empty((entries.size, point.size))
-        for number, entry in enumerate(entries):
-            step = np.zeros_like(point)
-            step[entry] = _SMALL_STEP
-            rows[number] = (every(point + step) - every(point - step)) / (2.0 * _SMALL_STEP)
-        return rows
-
+    hessian = _ByDifferences(_made(at.likelihood, theta, slope), entries)
     gradient = _made(at.likelihood, theta, slope[entries])
     return PartialDerivatives(gradient, hessian, _given(at, sources, entries))
+
+
+def _same(value: NDArray[np.float64], point: NDArray) -> NDArray[np.float64]:
+    """What it is everywhere."""
+    return value
 
 
 def _sources(at: ModelAt, entries: NDArray[np.int64]) -> tuple[Variable, ...]:
@@ -304,7 +318,7 @@ def _variables_with(at: ModelAt, entries: NDArray[np.int64]) -> set[Variable]:
 def _made(likelihood: RowLikelihood, theta: Variable, outputs: Any) -> Callable[..., Any]:
     is_list = isinstance(outputs, list)
     exact = [o.astype("float64") for o in outputs] if is_list else outputs.astype("float64")
-    return evaluated(likelihood.model, [theta], exact, is_stable=True)
+    return evaluated(likelihood.model, [theta], exact)
 
 
 def _axes(values: Callable[..., list], entries: NDArray[np.int64], start: NDArray) -> list[int]:
