@@ -33,7 +33,9 @@ _MOST_SCALED = 2
 districts that are the means of schools, form a funnel with their scale."""
 
 _STEPS, _TRAJECTORIES = 4, 2
-"""Steps of random walks, and trajectories of Hamiltonian Monte Carlo, at every sweep."""
+"""Steps of random walks, and trajectories of Hamiltonian Monte Carlo, at every sweep. Independent
+walks share the steps, and take one more each: a step of few entries goes less far than its share
+of one of all of them."""
 
 _HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
 
@@ -129,7 +131,7 @@ class PriorOnlyEntries:
         proposal, acceptance, following = RandomWalkProposal(), 0.0, []
         for component, state in zip(self.components, states, strict=True):
             own, part = self.entries[component], apart[component]
-            n_steps = max(1, round(_STEPS * own.size / self.entries.size))
+            n_steps = round(_STEPS * own.size / self.entries.size) + (len(states) > 1)
             for _ in range(n_steps):
                 before = theta[own]
                 there, _, state = proposal.propose(state, before, rng)

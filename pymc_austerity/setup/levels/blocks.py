@@ -99,23 +99,24 @@ class _PriorOfCommon:
 
     def __call__(self, point: NDArray[np.float64]) -> GivenPrior:
         """What it says given the others at a point, shape (d,)."""
-        gradient = self.exact.gradient(point)
-        at_anchor = GivenPrior(gradient, self.root, self.inverse_root)
         if not self.exact.given.size:
-            return at_anchor
+            return GivenPrior(self.exact.gradient(point), self.root, self.inverse_root)
+        gradient, curvature = self._derivatives(point)
         try:
-            return GivenPrior(gradient, *_roots(self.of_rows - self._curvature(point)))
+            return GivenPrior(gradient, *_roots(self.of_rows - curvature))
         except LinAlgError:  # a heavy tail
-            return at_anchor
+            return GivenPrior(gradient, self.root, self.inverse_root)
 
-    def _curvature(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Second derivatives of the row-free part, shape (p, p)."""
+    def _derivatives(
+        self, point: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Gradient of the row-free part, shape (p,), and second derivatives, shape (p, p)."""
         if not self.is_diagonal:
-            return self.exact.hessian(point)[:, self.entries]
+            return self.exact.gradient(point), self.exact.hessian(point)[:, self.entries]
         moves = np.zeros_like(point)
         moves[self.entries] = _STEP
         ahead, behind = self.exact.gradient(point + moves), self.exact.gradient(point - moves)
-        return np.diag((ahead - behind) / (2.0 * _STEP))
+        return (ahead + behind) / 2.0, np.diag((ahead - behind) / (2.0 * _STEP))
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
