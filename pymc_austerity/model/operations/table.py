@@ -87,7 +87,9 @@ def _of_product(do: Callable, y: Any, *factors: Any) -> list:
 
 def _of_power(do: Callable, y: Any, base: Any, exponent: Any) -> list:
     by_base = do("Mul", exponent, do("Pow", base, do("Sub", exponent, 1.0)))
-    return [by_base, 0.0 if exponent.is_constant else do("Mul", y, do("Log", base))]
+    if exponent.is_constant:
+        return [by_base, 0.0]
+    return [by_base, do("Switch", do("EQ", base, 0.0), 0.0, do("Mul", y, do("Log", base)))]
 
 
 def _of_larger(do: Callable, y: Any, first: Any, second: Any) -> list:

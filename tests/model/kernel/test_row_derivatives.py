@@ -106,7 +106,17 @@ def scaled_counts(rng):
     return model
 
 
-@pytest.mark.parametrize(("made", "n"), [(ordered_categories, 10), (scaled_counts, 2)])
+def powers_of_zero(rng):
+    x = rng.normal(size=60)
+    with pm.Model() as model:
+        q = pm.math.sigmoid(x * pm.Normal("slope"))
+        pm.DiscreteWeibull("y", q=q, beta=pm.HalfNormal("b"), observed=rng.integers(0, 4, 60))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("made", "n"), [(ordered_categories, 10), (scaled_counts, 2), (powers_of_zero, 2)]
+)
 def test_rows_are_expanded_when_they_are_read(made, n, rng):
     """Their residuals add up to what differences, gradient and Hessian of all rows leave.
 
