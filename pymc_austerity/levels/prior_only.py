@@ -45,8 +45,8 @@ class PriorOnlyEntries:
     """Metropolis-Hastings on the row-free part alone: it reads no rows, and decisions are exact.
 
     A few entries take a few steps of a random walk, those that are independent given the others of
-    walks of their own. More entries follow Hamiltonian trajectories,
-    in coordinates in which entries that are normal given the others are standard normal.
+    walks of their own. More entries follow Hamiltonian trajectories, in coordinates in which
+    entries that are normal given the others are standard normal.
 
     Attributes
     ----------

@@ -8,7 +8,8 @@ import pytest
 from scipy.integrate import quad
 
 from examples.shared.acceptance import TrialRun, acceptance_error, design_for_acceptance
-from pymc_austerity.design import Boundary, constant_looks, operating_characteristic
+from pymc_austerity.design import Boundary, constant_looks, doubling_looks, operating_characteristic
+from tests.design.simulation import counts_of, population, quantiles_of, run_tests
 
 LOOKS, BOUNDARY = constant_looks(500, 10_000), Boundary(0.05)
 
@@ -36,6 +37,26 @@ def test_agrees_with_equation_6_by_brute_force(log_ratio, spread):
     found = acceptance_error([log_ratio], [spread], LOOKS, BOUNDARY)[0]
     expected = brute_force(log_ratio, spread, LOOKS, BOUNDARY)
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-7)
+
+
+@pytest.mark.few("0.5-2.0-looks0", "-1.0-1.0-looks1")
+@pytest.mark.parametrize("looks", [constant_looks(100, 1_000), doubling_looks(100, 1_000)])
+@pytest.mark.parametrize(("log_ratio", "spread"), [(-1.0, 1.0), (0.5, 2.0)])
+def test_agrees_with_the_test_itself(looks, log_ratio, spread, rng):
+    """Accept by the sequential test on real rows, a new u and a new order every time."""
+    n_rows, n_repeats, boundary = 1_000, 40_000, Boundary(0.1)
+    rows = population(0.0, n_rows, rng)
+    counts, quantiles = counts_of(looks.shares, n_rows), quantiles_of(boundary, looks, n_rows)
+    identity, accepted = np.tile(np.arange(n_rows), (1_000, 1)), 0
+    for _ in range(n_repeats // 1_000):
+        mu_std = (log_ratio - np.log(rng.uniform(size=1_000))) / spread
+        differences = rows[rng.permuted(identity, axis=1)] + mu_std[:, None] / math.sqrt(n_rows - 1)
+        accepted += run_tests(differences, counts, quantiles)[0].sum()
+    promised = (
+        math.exp(min(0.0, log_ratio)) + acceptance_error([log_ratio], [spread], looks, boundary)[0]
+    )
+    error = math.sqrt(promised * (1 - promised) / n_repeats)
+    assert abs(accepted / n_repeats - promised) < 3 * error
 
 
 def test_a_design_keeps_its_promise_and_beats_a_naive_grid(rng):

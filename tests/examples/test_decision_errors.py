@@ -1,4 +1,6 @@
-"""Wrong decisions: as many with windows as with fresh rows."""
+"""Wrong decisions: as many with windows as with fresh rows, and as many as theory says."""
+
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.special import expit
 from examples.decision_errors import __main__ as command
 from examples.decision_errors import acceptance, asked, shown
 from examples.shared import digits, triples
+from pymc_austerity.design import Boundary, constant_looks, operating_characteristic
 
 N_ROWS, BATCH_SIZE, N_ORDERS, N_QUESTIONS = 4_000, 200, 60, 40
 EPSILON = 0.1
@@ -26,6 +29,14 @@ def sampler():
 def near_the_mode(rng):
     """Points as far from the coefficients of the simulation as posterior draws are."""
     return np.array([0.0, 0.5, -0.5, 0.2]) + rng.normal(scale=0.04, size=4)
+
+
+def questions_at_the_border(sampler, rng):
+    """Thresholds equal to the sum of all differences, but for rounding: mu_std is 0."""
+    for _ in range(N_QUESTIONS):
+        question = triples.ask(sampler, near_the_mode(rng), rng)
+        all_rows = sampler.target.sampling.begin(question.proposed, question.current, rng).look()
+        yield replace(question, log_threshold=all_rows.total - 1e-9)
 
 
 def questions_of_a_chain(sampler, rng):
@@ -65,8 +76,24 @@ class TestSyntheticRows:
         assert abs(difference) < 4 * standard_error
         assert (rates.mean(axis=0) > 0.02).all()  # there are errors to compare
 
+    @pytest.mark.exhaustive
+    def test_errors_on_the_border_are_those_of_theory(self, sampler, rng):
+        rates = error_rates(sampler, questions_at_the_border, rng)
+        looks = constant_looks(BATCH_SIZE, N_ROWS)
+        theory = operating_characteristic(0.0, looks, Boundary(EPSILON))
+        mean, standard_error = mean_and_standard_error(rates)
+        assert (standard_error < 0.02).all()
+        assert (abs(mean - float(theory.error)) < 4 * standard_error).all()
+
 
 class TestAcceptance:
+    def test_differences_are_those_of_the_full_model(self, sampler, rng):
+        question = triples.ask(sampler, near_the_mode(rng), rng)
+        all_rows = sampler.target.sampling.begin(question.proposed, question.current, rng).look()
+        rows = triples.differences(sampler, question)
+        assert rows.shape == (N_ROWS,)
+        assert rows.sum() == pytest.approx(all_rows.total, rel=1e-9)
+
     def test_trial_run_knows_what_all_rows_say(self, sampler, rng):
         asked_about = [triples.ask(sampler, near_the_mode(rng), rng) for _ in range(5)]
         rows = [triples.differences(sampler, question) for question in asked_about]
@@ -87,6 +114,17 @@ class TestAcceptance:
         np.testing.assert_allclose(found.measured, found.theory, atol=0.04)
         size, standard_error = found.size
         assert size > 0.0 and standard_error > 0.0
+
+
+class TestData:
+    def test_finds_the_mode(self, rng):
+        design = digits.with_intercept(rng.normal(size=(300, 2)))
+        labels = (rng.random(300) < 0.3).astype("uint8")
+        mode, information = digits.posterior_mode(design, labels)
+        p = expit(design @ mode)
+        np.testing.assert_allclose(design.T @ (labels - p), 10.0 * mode, atol=1e-8)
+        hessian = (design.T * p * (1 - p)) @ design + 10.0 * np.eye(3)
+        np.testing.assert_allclose(information, hessian, rtol=1e-8)
 
 
 def small_digits(rng, n_rows=1_500, n_test=50):

@@ -52,3 +52,13 @@ def test_the_table_of_groups_is_that_of_the_files():
     assert len(cells) == len(list(many_groups.RESULTS.glob("*.json")))
     assert many_groups.SITE.read_text() == grouped_table.table(cells)
     assert "| 1,000 groups | nutpie |" in grouped_table.table(cells)
+
+
+def test_a_panel_for_groups_once_there_are_numbers(folder, tmp_path):
+    start_page.draw(folder, tmp_path / "one.png")
+    many_groups.keep("100 groups", "ours", a_result().cell, folder / "groups")
+    start_page.draw(folder, tmp_path / "two.png")
+    widths = [
+        int.from_bytes((tmp_path / f"{name}.png").read_bytes()[16:20]) for name in ("one", "two")
+    ]
+    assert widths[1] == pytest.approx(2 * widths[0], rel=0.01)

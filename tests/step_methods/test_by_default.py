@@ -506,7 +506,7 @@ def test_naming_the_likelihood_leaves_the_choice():
         pm.Potential("penalty", -(mu**2))
     step = built(model, likelihood=["rows"])
     assert isinstance(step, AllRowsNUTS)
-    assert (step.n_rows, step.subsampled) == (200, ("rows",)), step.subsampled
+    assert (step.n_rows, step.subsampled) == (200, ("rows",))
     assert "200 rows are too few" in step.summary
     with pytest.raises(SettingError, match="names 'row', which is not"):
         built(model, likelihood=["row"])
