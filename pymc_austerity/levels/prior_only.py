@@ -25,8 +25,10 @@ from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
 
 PriorOnlyState: TypeAlias = tuple[RandomWalkState, ...] | HamiltonianState
-_MOST_BY_RANDOM_WALK = 10
-"""Entries up to which a few steps of a random walk suffice."""
+_MOST_BY_RANDOM_WALK, _MOST_TOGETHER = 10, 2
+"""Entries, and entries that depend on each other, up to which a few steps of a random walk suffice:
+of three, such as two scales and a correlation, a walk makes half of the effective draws a second
+that trajectories make, and of the six scales of a horseshoe a quarter."""
 
 _MOST_SCALED = 2
 """The same for entries that are normal given the others: more of them, such as the effects of
@@ -45,8 +47,9 @@ class PriorOnlyEntries:
     """Metropolis-Hastings on the row-free part alone: it reads no rows, and decisions are exact.
 
     A few entries take a few steps of a random walk, those that are independent given the others of
-    walks of their own. More entries follow Hamiltonian trajectories, in coordinates in which
-    entries that are normal given the others are standard normal.
+    walks of their own. More entries, and more that depend on each other, follow Hamiltonian
+    trajectories, in coordinates in which entries that are normal given the others are standard
+    normal.
 
     Attributes
     ----------
@@ -74,7 +77,9 @@ class PriorOnlyEntries:
     @property
     def are_few(self) -> bool:
         """Whether a random walk moves them."""
-        return self.entries.size <= _MOST_BY_RANDOM_WALK and self.scaled.size <= _MOST_SCALED
+        together = max(component.size for component in self.components)
+        are_few = self.entries.size <= _MOST_BY_RANDOM_WALK and self.scaled.size <= _MOST_SCALED
+        return are_few and together <= _MOST_TOGETHER
 
     def init(self) -> PriorOnlyState:
         """State at the beginning of a chain."""

@@ -93,7 +93,7 @@ class _Chained:
         return self.second(self.first(point))
 
 
-def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
+def grouped_problem(problem: Problem) -> tuple[Problem, Coordinates]:
     """The problem in terms of levels that rows read directly, wherever that is possible.
 
     Effects that sum to zero are first written as levels with a free mean; then non-centered factors
@@ -102,8 +102,6 @@ def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates
     Parameters
     ----------
     problem : Problem
-    fewest : int
-        As for `centered_problem`.
 
     Returns
     -------
@@ -112,7 +110,7 @@ def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates
     """
     own, coordinates = _with_free_levels(problem)
     end_if_late()
-    centered, products = centered_problem(own, fewest)
+    centered, products = centered_problem(own)
     return centered, coordinates.then(products)
 
 
@@ -144,14 +142,12 @@ def _with_free_levels(problem: Problem) -> tuple[Problem, Coordinates]:
     return problem, replace(coordinates, absorbed=tuple(absorbed))
 
 
-def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordinates]:
+def centered_problem(problem: Problem) -> tuple[Problem, Coordinates]:
     """The problem with non-centered factors in their centered form, and the change of coordinates.
 
     Parameters
     ----------
     problem : Problem
-    fewest : int
-        Smallest number of levels of a factor.
 
     Returns
     -------
@@ -161,10 +157,10 @@ def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordi
     """
     if problem.shared:
         return problem, Coordinates(problem.start)
-    known, candidates = problem.prepared.centered, candidates_for_centering(problem.parts, fewest)
+    known, candidates = problem.prepared.centered, candidates_for_centering(problem.parts)
     key = _names(problem.variables), _names(candidates)
     if key not in known:
-        known[key] = _centered(problem, fewest)
+        known[key] = _centered(problem)
     own, coordinates = known[key]
     return own, coordinates
 
@@ -173,8 +169,8 @@ def _names(variables: Sequence) -> tuple[str, ...]:
     return tuple(variable.name for variable in variables)
 
 
-def _centered(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
-    found = centered(problem.parts, fewest)
+def _centered(problem: Problem) -> tuple[Problem, Coordinates]:
+    found = centered(problem.parts)
     if found is None:
         return problem, Coordinates(problem.start)
     prepared = _prepared(problem, found.likelihood, found.products, problem.layout)

@@ -47,7 +47,7 @@ def walked(untouched, theta, n_steps, rng):
     return np.array(points[1_000:])
 
 
-@pytest.mark.parametrize("n_entries", [2, 12])
+@pytest.mark.parametrize("n_entries", [2, 3, 12])
 def test_follow_their_distribution_given_the_rest(n_entries):
     untouched, sds = normal(n_entries)
     theta = np.zeros(n_entries + 3)

@@ -1,6 +1,6 @@
 """Properties of a graph before any rule is applied: dependence, values, shapes, examples."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -349,13 +349,21 @@ class Known:
 
     def is_lower_triangular(self, matrix: Variable) -> bool:
         """Tell whether everything above the diagonal is zero, there and at two points nearby."""
+        return not any(np.triu(value, 1).any() for value in self._nearby(matrix, 0.0, 0.3, 1.0))
+
+    def keeps_its_sign(self, variable: Variable) -> bool:
+        """Tell whether all numbers are positive, or negative, there and at points farther off."""
+        signs = np.sign(list(self._nearby(variable, 0.0, *[1.0, 10.0] * 8)))
+        return bool((signs == signs.flat[0]).all())
+
+    def _nearby(self, variable: Variable, *scales: float) -> Iterator[NDArray]:
+        """Values at the point with noise of some scales."""
         rng = np.random.default_rng(0)
         function = pytensor.function(
-            list(self.parameters), matrix, mode=AS_WRITTEN, on_unused_input="ignore"
+            list(self.parameters), variable, mode=AS_WRITTEN, on_unused_input="ignore"
         )
         start = [np.asarray(self._point[v.name]) for v in self.parameters]
-        points = (jittered(start, scale, rng) for scale in (0.0, 0.3, 1.0))
-        return not any(np.triu(function(*point), 1).any() for point in points)
+        return (function(*jittered(start, scale, rng)) for scale in scales)
 
     def _find_value(self, variable: Variable) -> Any:
         if isinstance(variable, Constant | SharedVariable):

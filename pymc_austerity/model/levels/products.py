@@ -95,6 +95,14 @@ class Product(NamedTuple):
             return len(scale) <= len(factor) and np.broadcast_shapes(factor, scale) == factor
         return scale == (factor[0 if self.side == "left" else 1],) * 2
 
+    def is_reversible(self, known: Known) -> bool:
+        """Whether the factor has levels, or its scale one sign.
+
+        Where a scale may be zero, a product with it is, too: no small move would lead from one sign
+        to the other, which rows that say little about a number allow.
+        """
+        return max(known.shape(self.factor), default=1) > 1 or known.keeps_its_sign(self.scale)
+
     def examined(self, known: Known) -> "Product":
         """The same, knowing whether the scale is a triangular matrix."""
         if self.side == "entry":
@@ -137,7 +145,8 @@ def find_products(
     # one that is scaled by another would have to be undone in the right order
     factors = {p.factor for p in products}
     products = [p for p in products if not factors & set(ancestors([p.scale]))]
-    return [p.examined(known) for p in products if p.keeps_shape(known)]
+    fit = (p for p in products if p.keeps_shape(known) and p.is_reversible(known))
+    return [p.examined(known) for p in fit]
 
 
 def _product_of(
@@ -172,6 +181,8 @@ class _Reading:
         if isinstance(node.op, DimShuffle) and node.op.new_order == (0, "x"):
             column = node.outputs[0]
             return all(self._times(n, column, is_whole=True) for n in self.clients.get(column, []))
+        if not self.variable.type.ndim and _gives_axes(node):
+            return self._picked(node.outputs[0], has_columns=False)
         if isinstance(node.op, (Subtensor, *ADVANCED_SUBTENSOR_OPS)):
             if node.inputs[0] is not self.variable or any(map(self._depends, node.inputs[1:])):
                 return False
@@ -319,7 +330,7 @@ class Centered:
     factors: Callable[[NDArray], NDArray[np.float64]]
 
 
-def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
+def centered(at: ModelAt) -> Centered | None:
     r"""Write the levels of non-centered factors in terms of the products that rows read.
 
     In ``mu + tau * z[group]`` rows depend on ``z`` and ``tau`` through their product alone. In
@@ -332,8 +343,6 @@ def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
     ----------
     at : ModelAt
         The split log-density, its variables, and a point at which shapes are read.
-    fewest : int
-        Levels that a factor has at least.
 
     Returns
     -------
@@ -360,7 +369,7 @@ def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
     >>> found.products(np.array([np.log(2.0), 1.0, 2.0, 3.0, 4.0, 5.0])).round(3)
     array([ 0.693,  2.   ,  4.   ,  6.   ,  8.   , 10.   ])
     """
-    split, candidates = at.likelihood, candidates_for_centering(at, fewest)
+    split, candidates = at.likelihood, candidates_for_centering(at)
     if not candidates:
         return None
     rows = deduplicated(split.rows)
@@ -383,17 +392,14 @@ def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
     return Centered(likelihood, names, there, back)
 
 
-def candidates_for_centering(at: ModelAt, fewest: int = 2) -> list[Variable]:
-    """Arrays of numbers, of at least so many levels, that are not transformed."""
+def candidates_for_centering(at: ModelAt) -> list[Variable]:
+    """Numbers and arrays of numbers that are not transformed."""
     model = at.likelihood.model
     rvs, transforms = model.values_to_rvs, model.rvs_to_transforms
     return [
         v
         for v in at.variables
-        if v.type.ndim in (1, 2)
-        and v.dtype not in discrete_types
-        and transforms.get(rvs.get(v)) is None
-        and max(np.shape(at.point[v.name])) >= fewest
+        if v.type.ndim <= 2 and v.dtype not in discrete_types and transforms.get(rvs.get(v)) is None
     ]
 
 

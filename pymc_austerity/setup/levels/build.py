@@ -376,6 +376,6 @@ def build_groups(
         posed = pose(prepared, variables, compile_kwargs)
         if posed.start.size <= only_beyond:
             raise NoGroupsError("everything can be moved at once")
-        problem, coordinates = grouped_problem(posed, _FEWEST_LEVELS)
+        problem, coordinates = grouped_problem(posed)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
     return BuiltGroups(posed, problem, target, started, prepared.stages | say.seconds)
