@@ -461,17 +461,16 @@ def move_jointly(
     inflation : float
         Factor of the bounds of rows.
     offset : float array, shape (k,)
-        Added to the mean of the normal approximation.
+        Added to the mean of the normal approximation, standardized.
     """
     coordinates, left = block.split(posterior, theta)
     normal = block.normal(posterior, theta, left)
-    distance = coordinates - normal.mean[0]
-    normal = normal._replace(mean=normal.mean + offset)
-    there, log_ratio = _crank_nicolson(normal.standard(coordinates[None]), correlation, rng)
-    values = left + block.directions @ normal.values(there)[0]
+    distance = normal.standard(coordinates[None])
+    there, log_ratio = _crank_nicolson(distance - offset, correlation, rng)
+    values = left + block.directions @ normal.values(there + offset)[0]
     along = PartlyNonCentered(posterior, 0, theta, block.entries, inflation=inflation)
     moved = along.jump(posterior.anchor[block.entries] + values, float(log_ratio[0]), rng)
-    return moved._replace(distance=distance)
+    return moved._replace(distance=distance[0])
 
 
 def _crank_nicolson(

@@ -38,7 +38,8 @@ class Moved(NamedTuple):
     verdicts : Verdicts or None
         Verdicts of sequential tests; None if there were none.
     distance : float array
-        From the mean of the normal approximation to the moved entries, before the move.
+        From the mean of the normal approximation to the moved entries before the move, in
+        coordinates in which it is standard.
     drawn : pair of bool arrays, shape (G,)
         Where a step took the place of a draw of a normal approximation, and what was accepted.
     """
@@ -227,7 +228,7 @@ def move_levels(
         Probability that a level makes a step.
     rng : numpy.random.Generator
     offset : float array, shape (G, q)
-        Added to the mean of the normal approximation.
+        Added to the mean of the normal approximation, standardized.
 
     Notes
     -----
@@ -238,10 +239,9 @@ def move_levels(
     levels = posterior.factors[factor]
     slopes, normals = posterior.level_normals(factor, theta)
     old = theta[levels.entries] - levels.anchor
-    distance = old - normals.mean
-    normals = normals._replace(mean=normals.mean + offset)
-    there, ratios, is_near = drawn_or_near(normals.standard(old), near, rng)
-    new = normals.values(there)
+    distance = normals.standard(old)
+    there, ratios, is_near = drawn_or_near(distance - offset, near, rng)
+    new = normals.values(there + offset)
     proposed = theta.copy()
     proposed[levels.entries] = levels.anchor + new
     prior = levels.prior_difference(proposed, theta, new, old)
@@ -277,7 +277,7 @@ def move_common(
     inflation : float
         Factor of the bounds of rows.
     offset : float array, shape (p,)
-        Added to the mean of the normal approximation.
+        Added to the mean of the normal approximation, standardized.
     """
     common, anchor = posterior.common, posterior.anchor
     assert common is not None
@@ -288,9 +288,9 @@ def move_common(
     given = common.given(at_anchor)
     mean = given.root @ (given.root.T @ (of_rows + common.shift + given.gradient))
     old = theta[own] - anchor[own]
-    distance, mean = old - mean, mean + offset
-    there, ratio, is_near = drawn_or_near((given.inverse_root @ (old - mean))[None], near, rng)
-    new = mean + given.root @ there[0]
+    distance = given.inverse_root @ (old - mean)
+    there, ratio, is_near = drawn_or_near((distance - offset)[None], near, rng)
+    new = mean + given.root @ (there[0] + offset)
     proposed = theta.copy()
     proposed[own] = anchor[own] + new
     log_ratio = float(ratio[0]) + float(posterior.row_free_part(proposed, theta))

@@ -23,7 +23,7 @@ from pymc_austerity.levels.moves import (
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import Exchange, PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.adaptation import Average, ScaleSearch
+from pymc_austerity.proposals.adaptation import Average, ScaleSearch, linear_average
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
@@ -43,6 +43,9 @@ sweep."""
 _TARGET = 0.4
 """Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
 
+_NOISE = 10.0
+"""Variance of a mean of n distances in a chain, times n."""
+
 _STEP_OF_A_LINE = ScaleSearch.begin(2.4)
 """Size of a step along a line in standard deviations (Gelman, Roberts and Gilks 1996)."""
 
@@ -54,6 +57,36 @@ _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
 
 _BEFORE_A_MEAN, _FOR_A_MEAN = 30, 20
 """Points before those of a mean, and the fewest of these."""
+
+
+class Center(NamedTuple):
+    """What a chain shows of the mean of a normal approximation, in its standard deviations.
+
+    Attributes
+    ----------
+    mean : float array
+        Of the distances so far, with linearly growing weights: the first ones count least.
+    n_steps : int
+        Number of distances.
+    """
+
+    mean: NDArray[np.float64]
+    n_steps: int = 0
+
+    def step(self, shown: NDArray[np.float64]) -> "Center":
+        """The same after one more distance."""
+        n_steps = self.n_steps + 1
+        return Center(linear_average(self.mean, shown, n_steps), n_steps)
+
+    @property
+    def offset(self) -> NDArray[np.float64]:
+        """The mean, shrunk by its noise: in many entries that would move the approximation away."""
+        squares = self.mean**2
+        known = np.maximum(squares - _NOISE / max(self.n_steps, 1), 0.0)
+        return self.mean * known / np.maximum(squares, np.finfo(np.float64).tiny)
+
+
+_UNKNOWN = Center(np.zeros(()))
 
 
 class SweepState(NamedTuple):
@@ -73,7 +106,7 @@ class SweepState(NamedTuple):
         Factors of the bounds of rows, by the kind of move.
     exchange : ScaleSearch
         Size of steps that change no predictor.
-    centers : dict of str to Average
+    centers : dict of str to Center
         What is learned of the means of normal approximations, by the kind of move. Shared entries
         have many rows, whose expansion at the modes of levels with few rows is off by more than
         the spread of the shared entries.
@@ -90,7 +123,7 @@ class SweepState(NamedTuple):
     joint: ScaleSearch
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
-    centers: dict[str, Average]
+    centers: dict[str, Center]
     drawn: dict[str, Average]
     ridges: ScaleSearch = _STEP_OF_A_LINE
 
@@ -100,7 +133,7 @@ class SweepState(NamedTuple):
 
     def offset(self, kind: str) -> NDArray[np.float64] | float:
         """What is added to the mean of the normal approximation for a kind of move."""
-        return _offset(self.centers, kind)
+        return self.centers.get(kind, _UNKNOWN).offset
 
     def near(self, kind: str) -> NDArray[np.float64] | float:
         """Probability of a step of a random walk, for each level or for all common entries.
@@ -123,8 +156,7 @@ class SweepState(NamedTuple):
 
     def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
         """The state after one more distance from the mean, for a kind of move."""
-        known = self.centers.get(kind)
-        center = known.step(distance) if known else Average.begin(distance)
+        center = self.centers.get(kind, _UNKNOWN).step(distance)
         return self._replace(centers=self.centers | {kind: center})
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
@@ -134,11 +166,6 @@ class SweepState(NamedTuple):
             return self
         known = known.after(moved.ratios, moved.n_rows, moved.log_ratio)
         return self._replace(inflations=self.inflations | {kind: known})
-
-
-def _offset(centers: dict[str, Average], kind: str) -> NDArray[np.float64] | float:
-    """What is known of the mean of a normal approximation; nothing before the first draw."""
-    return centers[kind].value if kind in centers else 0.0
 
 
 @dataclass(frozen=True)
@@ -191,7 +218,7 @@ class Sweep:
         Directions in which levels, the means of their prior and common entries move at once.
     walk : RandomWalkProposal
         Proposals of moves that move levels along.
-    centers : dict of str to Average
+    centers : dict of str to Center
         What chains know of the means of normal approximations when they begin.
     """
 
@@ -204,7 +231,7 @@ class Sweep:
     nested: tuple[NestedLevels, ...] = ()
     ridges: Ridges | None = None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
-    centers: dict[str, Average] = field(default_factory=dict)
+    centers: dict[str, Center] = field(default_factory=dict)
 
     @cached_property
     def blocks(self) -> tuple[str, ...]:
@@ -263,7 +290,7 @@ class Sweep:
             state.joint.end(),
             state.inflations,
             state.exchange.end(),
-            {kind: center.end() for kind, center in state.centers.items()},
+            state.centers,
             {kind: drawn.end() for kind, drawn in state.drawn.items()},
             state.ridges.end(),
         )
@@ -277,13 +304,13 @@ class Sweep:
             point[own] = about.mean + about.root @ rng.standard_normal(own.size)
         if its.common is not None:
             own, root = its.common.entries, its.common.root
-            point[own] += root @ (root.T @ its.common.shift + rng.standard_normal(own.size))
-            point[own] += _offset(self.centers, "common")
+            noise = rng.standard_normal(own.size) + self.centers.get("common", _UNKNOWN).offset
+            point[own] += root @ (root.T @ its.common.shift + noise)
         for factor, levels in enumerate(its.factors):
             _, normals = its.level_normals(factor, point)
             noise = rng.standard_normal(levels.anchor.shape)
-            offset = _offset(self.centers, f"levels {factor}")
-            point[levels.entries] = levels.anchor + normals.values(noise) + offset
+            noise += self.centers.get(f"levels {factor}", _UNKNOWN).offset
+            point[levels.entries] = levels.anchor + normals.values(noise)
         if self.ridges is not None:
             along = self.ridges.directions
             point += rng.standard_normal(len(along)) @ along
@@ -474,7 +501,7 @@ class Pilot(NamedTuple):
     ----------
     typical_rows, mean_rows : float
         Median and mean number of rows that a sweep reads, over the second half of the sweeps.
-    centers : dict of str to Average
+    centers : dict of str to Center
         What was learned of the means of normal approximations.
     mean : float array, shape (d,)
         Mean of the points after the first 30 sweeps.
@@ -486,7 +513,7 @@ class Pilot(NamedTuple):
 
     typical_rows: float
     mean_rows: float
-    centers: dict[str, Average]
+    centers: dict[str, Center]
     mean: NDArray[np.float64]
     accepted: float
     is_long: bool

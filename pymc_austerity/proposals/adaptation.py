@@ -41,7 +41,7 @@ def learning_rate(n_steps: int) -> float:
     return 2.0 / n_steps**0.6
 
 
-def _average(mean: Any, value: Any, n_steps: int) -> Any:
+def linear_average(mean: Any, value: Any, n_steps: int) -> Any:
     """Average with linearly growing weights, after one more value: the first ones count least."""
     return mean + (value - mean) * 2 / (n_steps + 1)
 
@@ -82,7 +82,7 @@ class ScaleSearch(NamedTuple):
         n_steps = self.n_steps + 1
         log_scale = self.log_scale + learning_rate(n_steps) * (accepted - target)
         log_scale = min(log_scale, math.log(self.largest))
-        mean = _average(self.mean_log_scale, log_scale, n_steps)
+        mean = linear_average(self.mean_log_scale, log_scale, n_steps)
         return ScaleSearch(log_scale, mean, n_steps, self.largest)
 
     def end(self) -> "ScaleSearch":
@@ -117,7 +117,7 @@ class Average(NamedTuple):
         n_steps = self.n_steps + 1
         rate = min(learning_rate(n_steps), 1.0)
         value = np.where(np.isnan(shown), self.value, self.value + rate * (shown - self.value))
-        return Average(value, _average(self.mean, value, n_steps), n_steps)
+        return Average(value, linear_average(self.mean, value, n_steps), n_steps)
 
     def end(self) -> "Average":
         """Replace the value by the average of past ones."""
