@@ -9,6 +9,9 @@ from examples.benchmarks.peers.problems import FAMILIES
 from examples.benchmarks.peers.samplers import ON_GPU, SAMPLERS
 from examples.benchmarks.peers.summary import errors
 
+OURS = ("ours", "exact", "sequential", "firefly", "paper")
+"""Samplers of this package."""
+
 APPROXIMATIONS = ("laplace", "laplace_newton", "pathfinder", "advi")
 """They have no effective draws."""
 
@@ -131,8 +134,8 @@ class Results:
 
     @property
     def posteriors(self) -> list[tuple[str, int]]:
-        """Models and sizes that at least one sampler was run on."""
-        found = {key[:2] for key in self.cells if key[2] in SAMPLERS}
+        """Models and sizes that at least one sampler of this package was run on."""
+        found = {key[:2] for key in self.cells if key[2] in OURS}
         return sorted(found, key=lambda key: (list(FAMILIES).index(key[0]), key[1]))
 
     def get(self, model: str, n_rows: int, sampler: str) -> dict[str, Any] | None:
