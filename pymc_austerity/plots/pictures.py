@@ -30,9 +30,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "The plots need matplotlib: pip install 'pymc-austerity[plots]'."
-        ) from error
+        raise ImportError("The plots need matplotlib: pip install matplotlib.") from error
     return plt
 
 
