@@ -73,10 +73,14 @@ def exactness(cell: dict[str, Any]) -> str:
     --------
     >>> exactness({"sampler": "nutpie"}), exactness({"sampler": "laplace"})
     ('yes', 'no')
+    >>> exactness({"sampler": "ours", "facts": {"test": "StudentTTest", "share_exact": 0.1}})
+    'no, t-test'
     """
     if cell["sampler"] == "ours":
-        test = cell.get("facts", {}).get("test")
-        return {None: "", "exact": "yes"}.get(test, "no, t-test")
+        facts = cell.get("facts", {})
+        if facts.get("share_exact") == 1.0:  # decisions on all rows
+            return "yes"
+        return {None: "", "exact": "yes"}.get(facts.get("test"), "no, t-test")
     if cell["sampler"] in ("sequential", "paper"):
         return "no, t-test"
     if cell["sampler"] == "hmcecs":
