@@ -92,7 +92,7 @@ class TestTables:
         tables.write(folder, folder / "peers.md")
         header, row = (folder / "peers_first.csv").read_text().splitlines()
         assert header.startswith('posterior,"AusterityMH(), s",')
-        assert row == '"Logistic, D = 20, N = 1,000,000",7,-,"nutpie 1,006",none converged,-,-,-'
+        assert row == '"Logistic, D = 20, N = 1,000,000",7,-,"nutpie: 1,006",none converged,-,-,-'
 
     def test_a_reference_for_other_rows_is_refused(self, folder):
         for name, rows in {"reference": "ab", "nutpie": "ab", "ours": "cd"}.items():

@@ -70,7 +70,7 @@ def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exa
     if (earliest := _earliest(were_run)) is None:
         return "none converged" if were_run else "-"
     name, seconds = earliest
-    return f"{LABELS[name]} {seconds:,.0f}{mark(ours, were_run[name])}"
+    return f"{LABELS[name]}: {seconds:,.0f}{mark(ours, were_run[name])}"
 
 
 def on_gpu(results: Results, model: str, n_rows: int) -> str:
@@ -84,7 +84,7 @@ def on_gpu(results: Results, model: str, n_rows: int) -> str:
     if (earliest := _earliest(right)) is None:
         return "none" if every else "-"
     name, seconds = earliest
-    return f"{LABELS[name].removesuffix(', GPU')} {seconds:,.0f}"
+    return f"{LABELS[name].removesuffix(', GPU')}: {seconds:,.0f}"
 
 
 def _earliest(cells: dict[str, dict[str, Any]]) -> tuple[str, float] | None:
@@ -115,11 +115,11 @@ def approximations(
             continue
         of_mean, of_sd = errors
         if is_right(errors):
-            right.append(f"{short(name)} {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
+            right.append(f"{short(name)}: {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
         else:
             k = cell["facts"].get("pareto_k")
             told = "" if k is None else f" (k {k:.2f})"
-            wrong.append(f"{short(name)} {of_mean:.2g}, {100 * of_sd:.0f} %{told}")
+            wrong.append(f"{short(name)}: {of_mean:.2g}, {100 * of_sd:.0f} %{told}")
     return right, wrong
 
 
