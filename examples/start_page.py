@@ -22,7 +22,7 @@ from examples.benchmarks.peers.results import (
     converged,
     seconds_until_known,
 )
-from examples.benchmarks.peers.samplers import LABELS
+from examples.benchmarks.peers.samplers import COLORS, LABELS
 
 ROOT = Path(__file__).parents[1]
 PEERS = {
@@ -93,10 +93,10 @@ def _of_groups(cells: list[dict[str, Any]], sampler: str) -> Iterator[Point]:
 
 def _panel(axis: Axes, points: dict[str, list[Point]], what: str, title: str) -> None:
     """One line for each sampler that has points, ours the strongest."""
-    for number, (name, label) in enumerate(PEERS.items()):
+    for name, label in PEERS.items():
         if points[name]:
             width = 2.5 if name == "ours" else 1.2
-            style: dict[str, Any] = {"color": f"C{number}", "linewidth": width, "label": label}
+            style: dict[str, Any] = {"color": COLORS[name], "linewidth": width, "label": label}
             axis.loglog(*zip(*points[name], strict=True), "o-", **style)
     axis.set(xlabel=what, title=title)
     axis.title.set_fontsize("medium")

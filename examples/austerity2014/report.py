@@ -47,23 +47,22 @@ def readme(folder: Path, pictures: str) -> str:
 
 
 def page(folder: Path, pictures: str) -> str:
-    """Table of all figures, and a section for each experiment, as Markdown."""
+    """Table of all figures, what was found, and a section for each experiment, as Markdown."""
     found = list(saved(folder))
-    header = ("figure", "what the paper found", "what we found", "agrees")
-    rows = [_summary(figure, results) for e, results in found for figure in e.figures]
+    every = [(figure, figure.verdict(results)) for e, results in found for figure in e.figures]
+    rows = [(figure.figure, "yes" if its.agrees else "**no**") for figure, its in every]
+    told = "\n".join(
+        f"- **{figure.figure}**\n  - The paper: {figure.claim}\n  - Here: {its.ours}"
+        for figure, its in every
+    )
     sections = [_section(e, results, pictures) for e, results in found]
-    return "\n\n".join([_table(header, rows), *sections]) + "\n"
+    return "\n\n".join([_table(("figure", "agrees"), rows), told, *sections]) + "\n"
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "---") -> str:
     """Table as Markdown; `align` is put below all columns but the first."""
     rule = ("---", *[align] * (len(header) - 1))
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
-
-
-def _summary(figure: PaperFigure, results: Results) -> tuple[str, ...]:
-    verdict = figure.verdict(results)
-    return figure.figure, figure.claim, verdict.ours, "yes" if verdict.agrees else "**no**"
 
 
 def _section(e: Experiment, results: Results, pictures: str) -> str:

@@ -26,7 +26,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
 def table(cells: list[dict[str, Any]]) -> str:
     """All runs, and when and with what they were made."""
     lines = "".join(line(cell) + "\n" for cell in cells)
-    return f"{HEAD}{lines}\n" + "".join(f"{words}\n" for words in _circumstances(cells))
+    return f"{HEAD}{lines}\n" + "".join(_circumstances(cells)) + ("." if cells else "") + "\n"
 
 
 def line(cell: dict[str, Any]) -> str:
@@ -66,10 +66,14 @@ def _number(value: float) -> str:
 
 
 def _circumstances(cells: list[dict[str, Any]]) -> Iterator[str]:
-    if not cells:
-        return
-    dates = sorted({cell["date"] for cell in cells})
-    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    versions = cells[-1]["versions"]
-    packages = ", ".join(f"{name} {versions[name]}" for name in ("pymc", "nutpie", "numba"))
-    yield f"Measured {span} with Python {cells[-1]['python']}, {packages}."
+    """Dates and versions; where they are several, models of the fewer are named."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for cell in cells:
+        versions = cell["versions"]
+        packages = ", ".join(f"{name} {versions[name]}" for name in ("pymc", "nutpie", "numba"))
+        groups.setdefault(f"Python {cell['python']}, {packages}", []).append(cell)
+    for number, each in enumerate(sorted(groups, key=lambda key: -len(groups[key]))):
+        dates = sorted({cell["date"] for cell in groups[each]})
+        span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+        models = ", ".join(dict.fromkeys(cell["model"] for cell in groups[each]))
+        yield f"{f'; {models}' if number else 'Measured'} {span} with {each}"

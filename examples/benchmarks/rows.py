@@ -99,7 +99,7 @@ def of_store(name: str, n_rows: int, folder: str | None) -> tuple[str, list[Meas
         Measurement("passes over all rows", found["passes"], "passes", MOST_PASSES),
         Measurement("set-up", found["setup"], "s"),
         Measurement("plain read", found["plain"], "s"),
-        Measurement("set-up to 15 plain reads", found["setup"] / 15 / found["plain"], bar=bar),
+        Measurement("set-up / 15 plain reads", found["setup"] / 15 / found["plain"], bar=bar),
     ]
 
 

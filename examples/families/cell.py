@@ -12,6 +12,7 @@ import pymc as pm
 from pymc.model.transform.basic import remove_minibatched_nodes
 
 import pymc_austerity
+from examples.benchmarks.circumstances import versions
 from examples.families.registry import Family
 from examples.hard_models.references import quantities_of, summaries
 from examples.hard_models.said import listening
@@ -190,7 +191,8 @@ def _found(idata: Any, names: Sequence[str]) -> dict[str, Found]:
 
 
 def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), "pymc": pm.__version__}
+    packages = {name: found for name, found in versions().items() if name in ("pymc", "nutpie")}
+    return {"python": platform.python_version()} | packages
 
 
 def least_rate(record: Record) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from examples.families.cell import least_rate
 from examples.families.registry import FAMILIES, Family
-from examples.hard_models.verdicts import LARGEST_R_HAT, Record, errors_of
+from examples.hard_models.verdicts import LARGEST_R_HAT, Record, errors_of, measured_with
 
 _LONGEST = 200
 
@@ -64,7 +64,8 @@ def table(
             *cells, words = _cells(FAMILIES[name], ours[name], nuts.get(name), known.get(name))
             rows.append(f"| {' | '.join([FAMILIES[name].title, *cells])} |")
             said += [f"- *{FAMILIES[name].title}*: {words}"] if words else []
-    return "\n".join([count(ours, nuts, known), "", HEADER, *rows, "", SAID, "", *said, ""])
+    made = [count(ours, nuts, known), "", measured_with(ours, nuts, known), ""]
+    return "\n".join([*made, HEADER, *rows, "", SAID, "", *said, ""])
 
 
 def count(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from examples.hard_models.moments import Moments
 from examples.hard_models.registry import HARD_MODELS
-from examples.hard_models.verdicts import Errors, Record, errors_of, verdict_of
+from examples.hard_models.verdicts import Errors, Record, errors_of, measured_with, verdict_of
 
 _LONGEST = 300
 Reference = Mapping[str, Moments] | None
@@ -23,7 +23,8 @@ def table(records: Mapping[str, Record], references: Mapping[str, Reference]) ->
         why = HARD_MODELS[name].why
         rows.append(f"| `{name}`: {why} | {verdicts[name]} | {' | '.join(cells)} |")
         said += [f"- `{name}`: {words}"] if words else []
-    return "\n".join([count(records, references), "", *rows, "", *said, ""])
+    made = [count(records, references), "", measured_with(records), ""]
+    return "\n".join([*made, *rows, "", *said, ""])
 
 
 def count(records: Mapping[str, Record], references: Mapping[str, Reference]) -> str:

@@ -60,6 +60,22 @@ class Record:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+def measured_with(*runs: Mapping[str, Record]) -> str:
+    """The versions that records name, as a sentence; empty if none does.
+
+    Examples
+    --------
+    >>> measured_with({"one": Record(facts={"python": "3.13.0", "pymc": "6.4.0"})}, {})
+    'Measured with PyMC 6.4.0, Python 3.13.0.'
+    """
+    found = []
+    for name, label in {"pymc": "PyMC", "nutpie": "nutpie", "python": "Python"}.items():
+        records = [record for each in runs for record in each.values()]
+        versions = sorted({record.facts[name] for record in records if name in record.facts})
+        found += [f"{label} {' and '.join(versions)}"] if versions else []
+    return f"Measured with {', '.join(found)}." if found else ""
+
+
 @dataclass(frozen=True)
 class Errors:
     """The errors of one quantity, and what chance allows for.

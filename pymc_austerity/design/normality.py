@@ -18,7 +18,7 @@ _CHANCE = 1e-4
 """Probability of a false alarm where the tail is just tolerable."""
 
 _HARMLESS = 0.5
-"""Share of the promised errors that wrong decisions at the first look may use up without harm."""
+"""Share of the limit that wrong decisions at the first look may use up without harm."""
 
 _SMALLEST_TAIL = 0.005
 """Tail probability below which a few thousand samples are not informative."""
@@ -50,7 +50,7 @@ class NormalityCheck:
         Tail probability at which the test stops.
     n_independent : int, optional
         Number of samples without overlap that would be as informative; by default all of them.
-    promised : float, optional
+    limit : float, optional
         Acceptable share of wrong decisions; by default `epsilon`.
 
     References
@@ -80,7 +80,7 @@ class NormalityCheck:
     within_degrees_of_freedom: Floats
     epsilon: float
     n_independent: int | None = None
-    promised: float | None = None
+    limit: float | None = None
 
     @property
     def tail(self) -> float:
@@ -109,8 +109,8 @@ class NormalityCheck:
     @property
     def passes(self) -> bool:
         """Whether the tails are light or harmless."""
-        promised = self.epsilon if self.promised is None else self.promised
-        return self.is_light_tailed or self.wrong_decisions <= _HARMLESS * promised
+        limit = self.epsilon if self.limit is None else self.limit
+        return self.is_light_tailed or self.wrong_decisions <= _HARMLESS * limit
 
     @property
     def worst_stratum(self) -> int:

@@ -30,8 +30,8 @@ class Facts:
         Settings of the run.
     usage, audit : pandas.DataFrame
         Results of `data_usage` and `audit`.
-    promise : str
-        Source of the promised error: "promised", by the user, or "allowed by epsilon".
+    limit_words : str
+        What the limit of wrong decisions is called: "limit", or "allowed by epsilon".
     convergence : Convergence or None
         Whether chains agree, if there are enough draws.
     unchecked : str
@@ -42,12 +42,12 @@ class Facts:
     info: RunInfo
     usage: pd.DataFrame
     audit: pd.DataFrame
-    promise: str
+    limit_words: str
     convergence: Convergence | None
     unchecked: str
 
 
-def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
+def facts_of(idata: Any, limit: float | None, prob: float, step_method: int | None) -> Facts:
     """Read the known facts about a run."""
     statistics = statistics_of(idata, step_method=step_method)
     info, convergence = RunInfo(statistics), convergence_of(idata)
@@ -55,8 +55,8 @@ def facts_of(idata: Any, promised: float | None, prob: float, step_method: int |
         statistics,
         info,
         data_usage(statistics),
-        audit_table(statistics, promised, prob, None),
-        "promised" if promised is not None or info.is_designed else "allowed by epsilon",
+        audit_table(statistics, limit, prob, None),
+        f"allowed by {info.strictness}" if limit is None else "limit",
         convergence,
         "" if convergence else why_not_checked(idata),
     )
@@ -107,19 +107,19 @@ def _not_checked(facts: Facts) -> str | None:
     )
 
 
-def _broken_promise(facts: Facts) -> str | None:
+def _above_limit(facts: Facts) -> str | None:
     row, info = facts.audit.loc["all"], facts.info
     if not contradicts(row):
         return None
     advice = (
-        f"More {info.decision}s are wrong than the {row['promised']:.2%} {facts.promise}: "
+        f"More {info.decision}s are wrong than the {row['limit']:.2%} {facts.limit_words}: "
         f"{info.fewer_errors}."
     )
-    if facts.promise == "promised" or info.is_bounded or not info.is_normal:
+    if facts.limit_words != "allowed by epsilon" or info.is_bounded or not info.is_normal:
         return advice
     advice += (
         f" (epsilon bounds one look, and a close {info.decision} has many. To accept a larger "
-        "error, pass it as promised=.)"
+        "share, pass it as limit=.)"
     )
     if info.constant("control_variates") != 0 or info.is_gibbs:
         return advice
@@ -138,7 +138,7 @@ def _not_normal(facts: Facts) -> str | None:
 def _no_audit(facts: Facts) -> str | None:
     if facts.audit.loc["all", "n_audited"] > 0 or facts.info.nothing_to_audit:
         return None
-    needed = needed_audits(facts.audit.loc["all", "promised"])
+    needed = needed_audits(facts.audit.loc["all", "limit"])
     return (
         f"No {facts.info.decision} was checked on all {facts.info.rows}, so the error is "
         f"assumed, not measured: pass {_audit_of(needed, facts)}."
@@ -147,19 +147,19 @@ def _no_audit(facts: Facts) -> str | None:
 
 def _undecided_audit(facts: Facts) -> str | None:
     row, info = facts.audit.loc["all"], facts.info
-    is_settled = contradicts(row) or not row["wrong_rate_high"] > row["promised"]
+    is_settled = contradicts(row) or not row["wrong_rate_high"] > row["limit"]
     if not row["n_audited"] or is_settled or info.nothing_to_audit:
         return None
-    needed = needed_audits(row["promised"])
+    needed = needed_audits(row["limit"])
     if row["n_audited"] < needed:
         return (
             f"{row['n_audited']:.0f} audited {info.decision}s are too few to confirm a rate "
-            f"of {row['promised']:.2%}: that takes at least {needed}, all of them right. Pass "
+            f"of {row['limit']:.2%}: that takes at least {needed}, all of them right. Pass "
             f"{_audit_of(needed, facts)}."
         )
     share = min(1.0, 4.0 * row["n_audited"] / row["n_decisions"])
     return (
-        f"The audit neither confirms nor contradicts the {row['promised']:.2%} {facts.promise}: "
+        f"The audit neither confirms nor contradicts the {row['limit']:.2%} {facts.limit_words}: "
         f"pass {_audit_of(share * row['n_decisions'], facts)}, or to be on the safe side "
         f"{info.fewer_errors}."
     )
@@ -251,6 +251,6 @@ def _length_of_random_walk(facts: Facts) -> str | None:
 
 _ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement)
 _ON_LENGTH: tuple[Rule, ...] = (_few_effective_draws, _not_checked)
-_ON_ERRORS: tuple[Rule, ...] = (_broken_promise, _not_normal, _no_audit, _undecided_audit)
+_ON_ERRORS: tuple[Rule, ...] = (_above_limit, _not_normal, _no_audit, _undecided_audit)
 _ON_LOOKS: tuple[Rule, ...] = (_many_looks,)
 _ON_COST: tuple[Rule, ...] = (_most_rows_read, _length_of_random_walk)

@@ -14,8 +14,8 @@ from pymc_austerity.diagnostics.convergence import (
     frozen_entry,
 )
 from pymc_austerity.diagnostics.decisions import (
+    above_limit,
     audit_table,
-    broken_promise,
     data_usage,
     exact_interval,
 )
@@ -28,7 +28,7 @@ _FEW_ROWS = 10.0
 """Fewer rows are as good as none."""
 
 _CERTAIN = 0.999
-"""Coverage of the interval that contradicts a promise: a false alarm in one run of 2,000."""
+"""Coverage of the interval that lies above a limit: a false alarm in one run of 2,000."""
 
 _SEVERAL_PLACES = (
     "each chain mixes, but around a different point, as with several modes; constrain what the "
@@ -145,7 +145,7 @@ def _poor_mixing(info: RunInfo) -> str:
 def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     """Say in one sentence why a run should not be trusted, and what to do.
 
-    Reasons are audited decisions that contradict the promise, an r_hat above 1.01 (1.05 in
+    Reasons are more wrong decisions than the limit, an r_hat above 1.01 (1.05 in
     runs of fewer than 1,000 draws), fewer than 400 effective draws among at least 1,000, chains
     whose rows read or acceptance rates differ by more than a factor of 3, a single chain of fewer
     than 10 effective draws, and no accepted proposal at all.
@@ -189,17 +189,17 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     statistics = statistics_of(idata)
     if statistics.sizes["draw"] < MIN_DRAWS:
         return ""
-    found = [*_on_promise(statistics), *_on_chains(idata, statistics, look_at_draws)]
+    found = [*_on_audits(statistics), *_on_chains(idata, statistics, look_at_draws)]
     sentence = "; ".join(f"{wrong}: {remedy}" for wrong, remedy in found)
     return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
 
-def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
+def _on_audits(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
     info = RunInfo(statistics)
     if not {"n_audited", "n_wrong"} <= set(statistics) or info.nothing_to_audit:
         return
     row = audit_table(statistics, None, _CERTAIN, None).loc["all"]
-    if broken := broken_promise(row, info):
+    if broken := above_limit(row, info):
         yield broken
 
 

@@ -236,7 +236,7 @@ def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, floa
 
 
 def audit(
-    idata: Any, *, promised: float | None = None, prob: float = 0.95, step_method: int | None = None
+    idata: Any, *, limit: float | None = None, prob: float = 0.95, step_method: int | None = None
 ) -> pd.DataFrame:
     r"""How often decisions are wrong: by the tests' own estimates, and by checks on all rows.
 
@@ -248,7 +248,7 @@ def audit(
     ----------
     idata : InferenceData, DataTree or Dataset
         A run of AusterityMH or AusterityGibbs.
-    promised : float, optional
+    limit : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``, which bounds the error of one look: whole decisions
         may be wrong more often.
@@ -273,8 +273,8 @@ def audit(
         ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
             Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
             interval, in [0, 1]; NaN, 0 and 1 without audits.
-        ``promised``
-            The promised share, see above.
+        ``limit``
+            Largest acceptable share, see above.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def audit(
     Warns
     -----
     AusterityWarning
-        The lower end of the interval over all chains exceeds the promised share.
+        The lower end of the interval over all chains exceeds the limit.
 
     References
     ----------
@@ -316,23 +316,23 @@ def audit(
     1            100        0           0.000            0.036
     all          200        3           0.003            0.043
     """
-    table = audit_table(idata, promised, prob, step_method)
+    table = audit_table(idata, limit, prob, step_method)
     info = RunInfo(statistics_of(idata, step_method=step_method))
-    if broken := broken_promise(table.loc["all"], info, promised):
+    if broken := above_limit(table.loc["all"], info, limit):
         warnings.warn(": ".join(broken) + ".", AusterityWarning, stacklevel=2)
     return table
 
 
 def audit_table(
-    idata: Any, promised: float | None, prob: float, step_method: int | None
+    idata: Any, limit: float | None, prob: float, step_method: int | None
 ) -> pd.DataFrame:
     """`audit` without the warning."""
     statistics = statistics_of(idata, ["n_audited", "n_wrong"], step_method=step_method)
     checked_rate("prob", prob, "the probability that an interval covers")
-    if promised is None:
-        promised = _promised(statistics)  # NaN where decisions are not right or wrong
+    if limit is None:
+        limit = _limit_of(statistics)  # NaN where decisions are not right or wrong
     else:
-        checked_fraction("promised", promised, 1.0, "a share of wrong decisions")
+        checked_fraction("limit", limit, 1.0, "a share of wrong decisions")
 
     def summary(chains: xr.Dataset) -> dict[str, float]:
         n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
@@ -348,13 +348,13 @@ def audit_table(
             "wrong_rate": n_wrong / n_audited if n_audited else math.nan,
             "wrong_rate_low": low,
             "wrong_rate_high": high,
-            "promised": promised,
+            "limit": limit,
         }
 
     return by_chain(statistics, summary)
 
 
-def _promised(statistics: xr.Dataset) -> float:
+def _limit_of(statistics: xr.Dataset) -> float:
     """The largest error that was requested, else the largest epsilon of a draw, else of the run."""
     info = RunInfo(statistics)
     if info.is_designed:
@@ -364,8 +364,8 @@ def _promised(statistics: xr.Dataset) -> float:
     return float(statistics_of(statistics, ["epsilon"])["epsilon"].max())
 
 
-def broken_promise(
-    row: pd.Series, info: RunInfo, promised: float | None = None
+def above_limit(
+    row: pd.Series, info: RunInfo, limit: float | None = None
 ) -> tuple[str, str] | None:
     """What a row of an audit says against a run, and the remedy; None if nothing.
 
@@ -375,27 +375,27 @@ def broken_promise(
         Of the result of `audit_table`.
     info : RunInfo
         Settings of the run.
-    promised : float, optional
-        What the user promised; by default the limit is that of the run.
+    limit : float, optional
+        What the user set; by default the limit is that of the run.
     """
     if not contradicts(row):
         return None
-    limit = "promised" if promised is not None else f"allowed by {info.strictness}"
-    if limit == "allowed by epsilon" and not info.is_bounded:
-        limit += ", which bounds the error of one look"
+    words = f"allowed by {info.strictness}" if limit is None else "limit"
+    if words == "allowed by epsilon" and not info.is_bounded:
+        words += ", which bounds the error of one look"
     return (
         f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
-        f"more than the {row['promised']:.2%} {limit}"
+        f"more than the {row['limit']:.2%} {words}"
     ), info.fewer_errors
 
 
 def contradicts(row: pd.Series) -> bool:
-    """Whether the promised error is too small to explain a row of an audit."""
-    return bool(row["wrong_rate_low"] > row["promised"])
+    """Whether the limit is too small to explain a row of an audit."""
+    return bool(row["wrong_rate_low"] > row["limit"])
 
 
-def needed_audits(promised: float) -> int:
-    """Number of audits, all of them right, that confirm the promised error; 0 if no number can."""
-    if not 0.0 < promised < 1.0:
+def needed_audits(limit: float) -> int:
+    """Number of audits, all of them right, that confirm the limit; 0 if no number can."""
+    if not 0.0 < limit < 1.0:
         return 0
-    return math.ceil(math.log(0.025) / math.log1p(-promised))
+    return math.ceil(math.log(0.025) / math.log1p(-limit))

@@ -14,7 +14,7 @@ _WIDTH = 88
 
 
 def report(
-    idata: Any, *, promised: float | None = None, prob: float = 0.95, step_method: int | None = None
+    idata: Any, *, limit: float | None = None, prob: float = 0.95, step_method: int | None = None
 ) -> str:
     """How exact a run was, how cheap it was, and what to change: one page of text.
 
@@ -22,7 +22,7 @@ def report(
     ----------
     idata : InferenceData, DataTree or Dataset
         A run of AusterityMH or AusterityGibbs.
-    promised : float, optional
+    limit : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``.
     prob : float
@@ -88,7 +88,7 @@ def report(
       - Convergence was not checked, because only the statistics of the run were given,
         without its draws: that takes two chains or more of at least 100 draws each.
     """
-    facts = facts_of(idata, promised, prob, step_method)
+    facts = facts_of(idata, limit, prob, step_method)
     sections = {
         "How well mixed": _mixed(facts),
         "How exact": _exactness(facts, prob),
@@ -230,7 +230,7 @@ def _exact(facts: Facts) -> str:
 
 def _audited(facts: Facts, prob: float) -> str:
     row, info = facts.audit.loc["all"], facts.info
-    n_audited, promised = row["n_audited"], row["promised"]
+    n_audited, limit = row["n_audited"], row["limit"]
     checked = f"{row['n_decisions']:,.0f} {info.decision}s"
     if not n_audited:
         return f"Audit: none of the {checked} was checked on all {info.rows}."
@@ -240,16 +240,16 @@ def _audited(facts: Facts, prob: float) -> str:
         f"Audit: {n_audited:,.0f} of {checked} checked on all {info.rows}, "
         f"{row['n_wrong']:,.0f} of these wrong: {row['wrong_rate']:.2%}, with "
         f"{prob:.0%} interval {row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}."
-        + ("" if np.isnan(promised) else f" {_verdict(row)} the {promised:.2%} {facts.promise}.")
+        + ("" if np.isnan(limit) else f" {_verdict(row)} the {limit:.2%} {facts.limit_words}.")
     )
 
 
 def _verdict(row: pd.Series) -> str:
     if contradicts(row):
         return "This is MORE than"
-    if row["wrong_rate_high"] <= row["promised"]:
+    if row["wrong_rate_high"] <= row["limit"]:
         return "This is at most"
-    if row["n_audited"] < needed_audits(row["promised"]):
+    if row["n_audited"] < needed_audits(row["limit"]):
         return "These are too few to confirm"
     return "This is compatible with"
 

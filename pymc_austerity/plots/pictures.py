@@ -30,9 +30,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "The plots need matplotlib: pip install 'pymc-austerity[plots]'."
-        ) from error
+        raise ImportError("The plots need matplotlib: pip install matplotlib.") from error
     return plt
 
 
@@ -434,22 +432,22 @@ def _checked_curve(mu_std: Any, error: Any) -> Any:
 def plot_audit(
     idata: Any,
     *,
-    promised: float | None = None,
+    limit: float | None = None,
     prob: float = 0.95,
     step_method: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw audited shares of wrong decisions, with intervals, next to the promised share.
+    """Draw audited shares of wrong decisions, with intervals, next to the limit.
 
     There is a line for each chain and one for all chains together or, with several runs, a line for
     each run; labels give the number of audited decisions. An interval that lies entirely above the
-    promised share has another color and another marker.
+    limit has another color and another marker.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset, or dict of these
         A run with audited decisions, or several of them by name.
-    promised : float, optional
+    limit : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of each run, or else its largest ``epsilon``, which bounds the error of one look: whole
         decisions may be wrong more often.
@@ -494,27 +492,27 @@ def plot_audit(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['chain 0 (100 audited)', 'chain 1 (100 audited)', 'all (200 audited)']
     """
-    table = _table(idata, promised, prob, step_method)
+    table = _table(idata, limit, prob, step_method)
     if not table["n_audited"].any():
         raise SettingError(_why_not(idata, step_method))
     ax = axes_or_new(ax, (6.5, 1.4 + 0.4 * len(table)))
     broken = table.apply(contradicts, axis=1)
     _draw_intervals(ax, table, ~broken, "o", COLORS[0], f"audited, {percent(prob)} interval")
-    _draw_intervals(ax, table, broken, "D", COLORS[1], "audited, above what was promised")
+    _draw_intervals(ax, table, broken, "D", COLORS[1], "audited, above the limit")
     ax.plot(
-        table["promised"],
+        table["limit"],
         range(len(table)),
         linestyle="",
         marker="|",
         markersize=16.0,
         markeredgewidth=2.0,
         color=COLORS[-1],
-        label="promised",
+        label="limit",
     )
     labels = [f"{name} ({n:,} audited)" for name, n in table["n_audited"].items()]
     ax.set_yticks(range(len(table)), labels)
     known = table[table["n_audited"] > 0]
-    end = min(1.0, 1.1 * max(known["wrong_rate_high"].max(), known["promised"].max()))
+    end = min(1.0, 1.1 * max(known["wrong_rate_high"].max(), known["limit"].max()))
     limits = {"xlim": (0.0, end), "ylim": (len(table) - 0.5, -0.5)}
     return finished(ax, shares="x", xlabel="share of wrong decisions", **limits)
 
@@ -542,10 +540,8 @@ def _draw_intervals(
     )
 
 
-def _table(
-    idata: Any, promised: float | None, prob: float, step_method: int | None
-) -> pd.DataFrame:
-    settings = promised, prob, step_method
+def _table(idata: Any, limit: float | None, prob: float, step_method: int | None) -> pd.DataFrame:
+    settings = limit, prob, step_method
     # A Dataset and a DataTree are mappings, too: only a plain dictionary is several runs.
     if not isinstance(idata, dict):
         return audit_table(idata, *settings).rename(lambda x: x if x == "all" else f"chain {x}")

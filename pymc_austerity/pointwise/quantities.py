@@ -130,8 +130,7 @@ def _new_group(store: Store) -> Any:
         import zarr
     except ImportError as error:
         raise SettingError(
-            "store needs the package zarr: install it with pip install 'pymc-austerity[files]', or "
-            "leave store out."
+            "store needs the package zarr: pip install zarr, or leave store out."
         ) from error
     try:
         return zarr.open_group(store, mode="w-")

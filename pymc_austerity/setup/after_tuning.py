@@ -53,17 +53,17 @@ class _Trial(NamedTuple):
     check: NormalityCheck
     n_wrong: int
     n_decisions: int
-    promised: float
+    limit: float
 
     @property
     def errs_at_all(self) -> bool:
-        """Whether more decisions are wrong than promised, be it by chance."""
-        return self.n_wrong > self.promised * self.n_decisions
+        """Whether more decisions are wrong than the limit, be it by chance."""
+        return self.n_wrong > self.limit * self.n_decisions
 
     @property
     def errs(self) -> bool:
-        """Whether decisions are wrong more often than promised."""
-        return self.errs_beyond(self.promised)
+        """Whether decisions are wrong more often than the limit."""
+        return self.errs_beyond(self.limit)
 
     def errs_beyond(self, share: float) -> bool:
         """Whether significantly more decisions are wrong than this share of them."""
@@ -75,7 +75,7 @@ class _Trial(NamedTuple):
         if self.errs:
             return (
                 f"at the end of tuning, {self.n_wrong} of {self.n_decisions} trial decisions were "
-                f"wrong, more than {self.promised:.2%}"
+                f"wrong, more than {self.limit:.2%}"
             )
         return "at the end of tuning, means of first looks are not normal"
 
@@ -209,9 +209,9 @@ def _tried(
 ) -> _Trial:
     """Decide some questions with a test whose epsilon was multiplied by `strictness`."""
     state, sampling, settings = decider.state, decider.sampling, decider.settings
-    values, promised = [differences for differences, _ in known], settings.tail
-    tail = strictness * promised
-    check = rows.check(values, sampling.strata, rng, epsilon=tail, promised=promised)
+    values, limit = [differences for differences, _ in known], settings.tail
+    tail = strictness * limit
+    check = rows.check(values, sampling.strata, rng, epsilon=tail, limit=limit)
     n_wrong = n_decisions = n_looks = 0
     for differences, log_known in known:
         total = rows.total(differences)
@@ -222,7 +222,7 @@ def _tried(
             decision = state.test.decide(survey, log_known, rng)
             n_wrong += decision.accept != (total > decision.log_threshold)
             n_decisions, n_looks = n_decisions + 1, n_looks + decision.n_looks
-    return _Trial(check, n_wrong, n_decisions, promised)
+    return _Trial(check, n_wrong, n_decisions, limit)
 
 
 def _survey(sampling: Sampling, source: RowSource, rng: np.random.Generator) -> Survey:

@@ -78,7 +78,7 @@ class RowsToCheck:
         rng: np.random.Generator,
         *,
         epsilon: float,
-        promised: float | None = None,
+        limit: float | None = None,
     ) -> NormalityCheck:
         """Compare the t statistics of first looks at some differences with Student's t.
 
@@ -89,9 +89,7 @@ class RowsToCheck:
         )
         n_independent = max(1, len(differences) * self.n_rows // strata.n_first)
         n_independent = min(samples[0].size, n_independent)
-        return NormalityCheck(
-            *samples, epsilon=epsilon, n_independent=n_independent, promised=promised
-        )
+        return NormalityCheck(*samples, epsilon=epsilon, n_independent=n_independent, limit=limit)
 
     def total(self, differences: NDArray[np.float64]) -> float:
         """Sum of the differences over all rows, or an estimate from those that are used, nats."""

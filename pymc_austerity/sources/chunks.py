@@ -267,14 +267,13 @@ def library(name: str) -> Any:
     Raises
     ------
     ImportError
-        It is not installed; the message names the extra.
+        It is not installed; the message names it.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(
-            f"{name.partition('.')[0]} is needed: pip install 'pymc-austerity[rows]'."
-        ) from error
+        package = name.partition(".")[0]
+        raise ImportError(f"{package} is needed: pip install {package}.") from error
 
 
 @contextlib.contextmanager

@@ -127,9 +127,9 @@ class AusterityMH(Configured, ABC):
 
     Notes
     -----
-    "auto" is chosen from the model and its data. None stands for doing without: no control
-    variates, no test, no limit on wrong decisions, no sources, no earlier run, and nothing in place
-    of the variables, the model, the point and the random numbers that PyMC takes by default.
+    "auto" is chosen from the model and its data. None turns a part off: no control variates, no
+    test, no limit on wrong decisions, no sources, no earlier run. For `vars`, `model`, `rng` and
+    ``initial_point``, None selects the default.
 
     ``sample_stats`` contains statistics of every draw (``accepted``, ``n_rows_used``,
     ``decision_error``, ...) and, as attributes, constants of the run (``n_rows``, ``epsilon``,

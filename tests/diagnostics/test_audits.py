@@ -32,7 +32,7 @@ def test_by_chain_and_overall():
     assert table.loc[1, ["wrong_rate_low", "wrong_rate_high"]].tolist() == [0, 1]
     ends = table.loc["all", ["wrong_rate_low", "wrong_rate_high"]].tolist()
     assert ends == pytest.approx(exact_interval(2, 40, 0.95))
-    assert (table["promised"] == 0.05).all()
+    assert (table["limit"] == 0.05).all()
 
 
 def test_counts_of_draws_are_added_up():
@@ -46,21 +46,21 @@ def test_counts_of_draws_are_added_up():
     assert ends == pytest.approx(exact_interval(100, 2_000, 0.95))
 
 
-def test_warns_when_the_interval_lies_above_what_was_promised():
+def test_warns_when_the_interval_lies_above_the_limit():
     low = exact_interval(10, 50, 0.95)[0]
     run = audited(50, 10)
     with pytest.warns(
         AusterityWarning, match=r"10 of 50 audited .* 5\.00% allowed by epsilon, which"
     ):
         audit(run)
-    with pytest.warns(AusterityWarning, match="promised: choose a smaller epsilon"):
-        audit(run, promised=low - 1e-6)
+    with pytest.warns(AusterityWarning, match="limit: choose a smaller epsilon"):
+        audit(run, limit=low - 1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        audit(run, promised=low + 1e-6)
+        audit(run, limit=low + 1e-6)
         audit(run, prob=1 - 1e-9)
-        audit(audited(50, 0), promised=0.0)
-        audit(audited(0, 0), promised=0.0)
+        audit(audited(50, 0), limit=0.0)
+        audit(audited(0, 0), limit=0.0)
 
 
 def test_warning_points_at_the_caller():
@@ -74,12 +74,12 @@ def test_step_methods_of_one_kind_add_up():
     wrong[0, :2, 1] = 1
     settings = {"n_step_methods": 2, "n_audited": [0, 1], "n_wrong": wrong}
     run = synthetic(**settings, attrs={"epsilon": [0.2, 0.01], "steps_per_draw": [3, 1]})
-    assert audit(run).loc["all", ["n_audited", "n_wrong", "promised"]].tolist() == [100, 2, 0.2]
+    assert audit(run).loc["all", ["n_audited", "n_wrong", "limit"]].tolist() == [100, 2, 0.2]
     assert audit(run, step_method=0).loc["all", "n_audited"] == 0
-    assert audit(run, step_method=1).loc["all", "promised"] == 0.01
+    assert audit(run, step_method=1).loc["all", "limit"] == 0.01
 
 
-@pytest.mark.parametrize("name", ["promised", "prob"])
+@pytest.mark.parametrize("name", ["limit", "prob"])
 def test_shares_are_checked(name):
     for value in (-0.1, 1.1, float("nan"), *((0.0, 1.0) if name == "prob" else ())):
         with pytest.raises(SettingError, match=f"{name}={value} is not .*between 0 and 1"):
@@ -100,7 +100,7 @@ def test_a_loose_test_is_caught(steps):
     settings = {"epsilon": 0.5, "batch_size": 20, "audit": 1.0, "steps_per_draw": steps}
     run = real(normal_regression, **settings)
     with pytest.warns(AusterityWarning, match="more than the 5"):
-        row = audit(run, promised=0.05).loc["all"]
+        row = audit(run, limit=0.05).loc["all"]
     assert 0.1 < row["wrong_rate"] < 0.5
 
 
@@ -113,7 +113,7 @@ def test_runs_without_right_and_wrong_have_nothing_to_audit():
     )
     row = audit(run).loc["all"]
     assert row["n_audited"] == 0
-    assert np.isnan(row["promised"])
+    assert np.isnan(row["limit"])
 
 
 def test_errors_by_chain_and_overall():

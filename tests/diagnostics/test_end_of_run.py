@@ -67,7 +67,7 @@ def test_few_effective_draws(rng):
         ({"normality": "failed"}, "means of first looks were not normal"),
     ],
 )
-def test_a_promise_that_fails_its_audit(attrs, says):
+def test_a_limit_that_audits_contradict(attrs, says):
     said = of(audited(200, 30, n_draws=200, attrs=attrs))
     assert said.startswith("30 of 200 audited decisions were wrong, more than the ")
     assert says in said

@@ -51,7 +51,7 @@ def test_every_form_says_the_same(kind, request, tmp_path):
     for form, other in forms(run, tmp_path).items():
         xr.testing.assert_equal(statistics_of(other), expected)
         assert data_usage(other).equals(usage), form
-        assert audit(other, promised=1.0).equals(audit(run, promised=1.0)), form
+        assert audit(other, limit=1.0).equals(audit(run, limit=1.0)), form
         assert report(other) == (text if form == "loaded" else without_draws), form
 
 

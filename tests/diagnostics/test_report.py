@@ -143,9 +143,9 @@ def test_one_thing_to_change(changed, attrs, advised):
 
 def test_promise_of_the_user():
     run = synthetic(n_draws=500, **QUIET)
-    assert "audited decisions are too few" in advice(run, promised=1e-4)[0]
-    with pytest.raises(SettingError, match="promised"):
-        report(run, promised=2)
+    assert "audited decisions are too few" in advice(run, limit=1e-4)[0]
+    with pytest.raises(SettingError, match="limit"):
+        report(run, limit=2)
 
 
 @pytest.mark.parametrize("build", [normal_mean, normal_regression])

@@ -67,8 +67,32 @@ def folder(tmp_path):
 
 class TestTables:
     def test_ratios_are_larger_than_one_where_ours_is_better(self, folder):
-        text = tables.ratios(results.Results.read(folder))
-        assert "| 2,000 / 287 | 1,000 / 144 | no draws in 60 s |" in text
+        text = "\n".join(tables.ratios(results.Results.read(folder)))
+        for heading, found in {
+            "Other samplers of this package": "| 2,000 / 287 |",
+            "All rows": "| 1,000 / 144 |",
+            "Some of the rows": "| no draws in 60 s |",
+        }.items():
+            _, _, after = text.partition(f"**{heading}**")
+            assert found in after.strip().splitlines()[2]
+
+    def test_versions_on_a_gpu_are_told_apart(self, folder):
+        its = {"facts": {"gpu": "a GPU"}, "versions": {"pymc": "6"}, "revision": "def"}
+        (folder / "gpu.json").write_text(json.dumps(a_cell("numpyro_nuts_gpu", 1.0) | its))
+        first, second = tables.provenance(results.Results.read(folder)).split("\n\n")
+        assert "pymc 5; this package at revision abc" in first
+        assert second.startswith("On a GPU") and "pymc 6; this package at revision def" in second
+
+    def test_posteriors_without_this_package_are_left_out(self, folder):
+        others = a_cell("numpyro_nuts_gpu", 1.0) | {"n_rows": 10_000}
+        (folder / "gpu.json").write_text(json.dumps(others))
+        assert results.Results.read(folder).posteriors == [(MODEL, N_ROWS)]
+
+    def test_who_is_first_as_plain_text(self, folder):
+        tables.write(folder, folder / "peers.md")
+        header, row = (folder / "peers_first.csv").read_text().splitlines()
+        assert header.startswith('posterior,"AusterityMH(), s",')
+        assert row == '"Logistic, D = 20, N = 1,000,000",7,-,"nutpie: 1,006",none converged,-,-,-'
 
     def test_a_reference_for_other_rows_is_refused(self, folder):
         for name, rows in {"reference": "ab", "nutpie": "ab", "ours": "cd"}.items():

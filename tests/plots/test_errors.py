@@ -95,25 +95,25 @@ def intervals(ax):
 
 
 def test_what_the_audit_says(run):
-    table = audit(run, promised=0.3)
-    ax = plot_audit(run, promised=0.3)
+    table = audit(run, limit=0.3)
+    ax = plot_audit(run, limit=0.3)
     columns = ["wrong_rate_low", "wrong_rate", "wrong_rate_high"]
     np.testing.assert_allclose(intervals(ax), table[columns].to_numpy())
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels == ["chain 0 (200 audited)", "chain 1 (200 audited)", "all (400 audited)"]
-    assert "promised" in legend_of(ax)
-    (promised,) = (line for line in ax.lines if line.get_label() == "promised")
-    np.testing.assert_allclose(promised.get_xdata(), 0.3)
+    assert "limit" in legend_of(ax)
+    (limit,) = (line for line in ax.lines if line.get_label() == "limit")
+    np.testing.assert_allclose(limit.get_xdata(), 0.3)
     assert ax.get_xlim()[0] == 0
     assert ax.get_xlim()[1] >= 0.3
 
 
-def test_broken_promises_stand_out():
+def test_shares_above_the_limit_stand_out():
     ax = plot_audit({"kept": audited(50, 1), "broken": audited(50, 25)})
     assert legend_of(ax) == [
-        "promised",
+        "limit",
         "audited, 95% interval",
-        "audited, above what was promised",
+        "audited, above the limit",
     ]
     kept, broken = (container.lines[0] for container in ax.containers)
     assert (kept.get_xdata(), broken.get_xdata()) == ([0.02], [0.5])
@@ -122,11 +122,11 @@ def test_broken_promises_stand_out():
     assert [line.tolist() for line in (kept.get_ydata(), broken.get_ydata())] == [[0], [1]]
 
 
-def test_several_runs_keep_their_promises_apart():
+def test_several_runs_keep_their_limits_apart():
     runs = {str(e): audited(50, 1, attrs={"epsilon": e}) for e in (0.01, 0.1)}
     ax = plot_audit(runs)
-    (promised,) = (line for line in ax.lines if line.get_label() == "promised")
-    assert promised.get_xdata().tolist() == [0.01, 0.1]
+    (limit,) = (line for line in ax.lines if line.get_label() == "limit")
+    assert limit.get_xdata().tolist() == [0.01, 0.1]
 
 
 def test_without_audits():

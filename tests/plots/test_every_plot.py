@@ -57,7 +57,7 @@ def test_legends_are_not_cut_off(name, width):
 @pytest.mark.parametrize("name", CALLS)
 def test_asks_for_matplotlib_where_there_is_none(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"need matplotlib: pip install .*\[plots\]"):
+    with pytest.raises(ImportError, match="need matplotlib: pip install matplotlib"):
         CALLS[name]()
 
 

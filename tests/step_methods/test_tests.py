@@ -131,9 +131,9 @@ def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
     assert (designed > worst.epsilon).all()
     assert stats["data_fraction"].values.mean() < 0.95
     table = audit(idata)
-    assert table.loc["all", "promised"] == 0.02
+    assert table.loc["all", "limit"] == 0.02
     assert table.loc["all", "wrong_rate_low"] <= 0.02
-    assert "promised" in report(idata)
+    assert "allowed by max_error" in report(idata)
 
 
 WITHOUT, STRATA = {"control_variates": None}, {"sampling": "strata"}

@@ -5,6 +5,7 @@ from typing import Any
 
 from examples.benchmarks.peers.results import (
     APPROXIMATIONS,
+    OURS,
     Results,
     converged,
     exactness,
@@ -13,9 +14,6 @@ from examples.benchmarks.peers.results import (
     title,
 )
 from examples.benchmarks.peers.samplers import LABELS, ON_GPU
-
-OURS = ("ours", "exact", "sequential", "firefly", "paper")
-"""Samplers of this package."""
 
 RIGHT_MEAN, RIGHT_SD = 0.15, 0.10
 """Largest errors of an approximation that is right: 1,000 draws of 20 parameters err by less."""
@@ -27,22 +25,17 @@ HEADER = (
     "posterior",
     "AusterityMH(), s",
     "its decisions",
-    "fastest other exact sampler, s",
-    "fastest approximate sampler, s",
-    "fastest sampler on a GPU, s",
-    "approximations that are right, s",
-    "approximations that are wrong: means by sds, sds by %",
+    "other exact sampler, s",
+    "approximate sampler, s",
+    "sampler on a GPU, s",
 )
+JUDGED_HEADER = ("posterior", "right, s", "wrong: means, sds")
 
 
 def first(results: Results) -> Iterator[tuple[str, ...]]:
     """One row for each posterior."""
-    for model, n_rows in results.posteriors:
-        ours = results.get(model, n_rows, "ours")
-        if ours is None:
-            continue
+    for model, n_rows, ours in posteriors(results):
         seconds = seconds_until_known(ours)
-        right, wrong = approximations(results, model, n_rows, ours)
         yield (
             title(model, n_rows),
             "-" if seconds is None else f"{seconds:,.0f}",
@@ -50,9 +43,21 @@ def first(results: Results) -> Iterator[tuple[str, ...]]:
             peer(results, model, n_rows, ours, exact=True),
             peer(results, model, n_rows, ours, exact=False),
             on_gpu(results, model, n_rows),
-            ", ".join(right) or "-",
-            "; ".join(wrong) or "-",
         )
+
+
+def judged(results: Results) -> Iterator[tuple[str, ...]]:
+    """One row for each posterior: approximations that are right there, and others."""
+    for model, n_rows, ours in posteriors(results):
+        right, wrong = approximations(results, model, n_rows, ours)
+        yield title(model, n_rows), "; ".join(right) or "-", "; ".join(wrong) or "-"
+
+
+def posteriors(results: Results) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Those that the defaults of this package were run on, and that cell."""
+    for model, n_rows in results.posteriors:
+        if (ours := results.get(model, n_rows, "ours")) is not None:
+            yield model, n_rows, ours
 
 
 def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exact: bool) -> str:
@@ -65,7 +70,7 @@ def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exa
     if (earliest := _earliest(were_run)) is None:
         return "none converged" if were_run else "-"
     name, seconds = earliest
-    return f"{LABELS[name]} {seconds:,.0f}{mark(ours, were_run[name])}"
+    return f"{LABELS[name]}: {seconds:,.0f}{mark(ours, were_run[name])}"
 
 
 def on_gpu(results: Results, model: str, n_rows: int) -> str:
@@ -79,7 +84,7 @@ def on_gpu(results: Results, model: str, n_rows: int) -> str:
     if (earliest := _earliest(right)) is None:
         return "none" if every else "-"
     name, seconds = earliest
-    return f"{LABELS[name].removesuffix(', GPU')} {seconds:,.0f}"
+    return f"{LABELS[name].removesuffix(', GPU')}: {seconds:,.0f}"
 
 
 def _earliest(cells: dict[str, dict[str, Any]]) -> tuple[str, float] | None:
@@ -104,18 +109,30 @@ def approximations(
         errors = results.errors(model, n_rows, name)
         if cell is None:
             if (failed := results.cells.get((model, n_rows, name))) is not None:
-                wrong.append(f"{LABELS[name]} failed: {failed['failed'].split(':')[0]}")
+                wrong.append(f"{short(name)} failed: {failed['failed'].split(':')[0]}")
             continue
         if errors is None:
             continue
         of_mean, of_sd = errors
         if is_right(errors):
-            right.append(f"{LABELS[name]} {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
+            right.append(f"{short(name)}: {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
         else:
             k = cell["facts"].get("pareto_k")
-            told = "" if k is None else f", its Pareto k {k:.2f}"
-            wrong.append(f"{LABELS[name]} {of_mean:.2g}, {100 * of_sd:.0f} %{told}")
+            told = "" if k is None else f" (k {k:.2f})"
+            wrong.append(f"{short(name)}: {of_mean:.2g}, {100 * of_sd:.0f} %{told}")
     return right, wrong
+
+
+def short(name: str) -> str:
+    """Label of an approximation without the package that it is from.
+
+    Examples
+    --------
+    >>> short("laplace_newton"), short("advi")
+    ('Laplace, trust-ncg', 'ADVI')
+    """
+    label = LABELS[name].replace(" (pymc-extras)", "")
+    return label.removeprefix("PyMC ").removesuffix(", mini-batches")
 
 
 def is_right(errors: tuple[float, float] | None) -> bool:

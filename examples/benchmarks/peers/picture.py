@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from examples.benchmarks.peers.results import Results, converged, seconds_to_1000
-from examples.benchmarks.peers.samplers import LABELS
+from examples.benchmarks.peers.samplers import COLORS, LABELS
 
 PANELS = {
     "effective draws a second": lambda cell: cell["ess_per_second_median"],
@@ -17,9 +17,8 @@ def write(folder: Path, file: Path) -> None:
     """Draw the cells of the logistic regression with 20 columns, a color for each sampler."""
     results = Results.read(folder)
     figure, axes = plt.subplots(1, 2, figsize=(12, 4), sharex=True, layout="constrained")
-    colors = plt.colormaps["tab20"].colors  # type: ignore[attr-defined]
     for axis, (label, number) in zip(axes, PANELS.items(), strict=True):
-        for name, color in zip(LABELS, colors, strict=False):
+        for name, color in COLORS.items():
             points = sorted(
                 (n_rows, found)
                 for (model, n_rows, sampler), cell in results.cells.items()

@@ -9,6 +9,9 @@ from examples.benchmarks.peers.problems import FAMILIES
 from examples.benchmarks.peers.samplers import ON_GPU, SAMPLERS
 from examples.benchmarks.peers.summary import errors
 
+OURS = ("ours", "exact", "sequential", "firefly", "paper")
+"""Samplers of this package."""
+
 APPROXIMATIONS = ("laplace", "laplace_newton", "pathfinder", "advi")
 """They have no effective draws."""
 
@@ -70,10 +73,14 @@ def exactness(cell: dict[str, Any]) -> str:
     --------
     >>> exactness({"sampler": "nutpie"}), exactness({"sampler": "laplace"})
     ('yes', 'no')
+    >>> exactness({"sampler": "ours", "facts": {"test": "StudentTTest", "share_exact": 0.1}})
+    'no, t-test'
     """
     if cell["sampler"] == "ours":
-        test = cell.get("facts", {}).get("test")
-        return {None: "", "exact": "yes"}.get(test, "no, t-test")
+        facts = cell.get("facts", {})
+        if facts.get("share_exact") == 1.0:  # decisions on all rows
+            return "yes"
+        return {None: "", "exact": "yes"}.get(facts.get("test"), "no, t-test")
     if cell["sampler"] in ("sequential", "paper"):
         return "no, t-test"
     if cell["sampler"] == "hmcecs":
@@ -131,8 +138,8 @@ class Results:
 
     @property
     def posteriors(self) -> list[tuple[str, int]]:
-        """Models and sizes that at least one sampler was run on."""
-        found = {key[:2] for key in self.cells if key[2] in SAMPLERS}
+        """Models and sizes that at least one sampler of this package was run on."""
+        found = {key[:2] for key in self.cells if key[2] in OURS}
         return sorted(found, key=lambda key: (list(FAMILIES).index(key[0]), key[1]))
 
     def get(self, model: str, n_rows: int, sampler: str) -> dict[str, Any] | None:

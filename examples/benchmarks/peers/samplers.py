@@ -39,6 +39,30 @@ ON_GPU = tuple(name for name in SAMPLERS if name.endswith("_gpu"))
 
 LABELS = {name: label for name, (_, _, label) in SAMPLERS.items()}
 
+COLORS = {
+    "ours": "tab:blue",
+    "exact": "#aec7e8",
+    "sequential": "tab:cyan",
+    "firefly": "#9edae5",
+    "paper": "tab:gray",
+    "metropolis": "#c7c7c7",
+    "demetropolis_z": "black",
+    "pymc_nuts": "tab:red",
+    "nutpie": "tab:orange",
+    "nutpie_low_rank": "#ffbb78",
+    "numpyro_nuts": "tab:green",
+    "mams": "#98df8a",
+    "hmcecs": "tab:purple",
+    "sgld_cv": "#c5b0d5",
+    "sghmc_cv": "tab:pink",
+    "pymhss_mhss": "tab:olive",
+    "pymhss_smh": "#dbdb8d",
+    "pymhss_tuna": "#8c6d31",
+    "pymhss_rwm": "#393b79",
+    "laplace": "tab:brown",
+}
+"""Of lines in pictures, for Matplotlib: one color for one sampler, wherever it is drawn."""
+
 
 def sampler(name: str) -> Callable[..., Run]:
     """The function that runs a sampler."""

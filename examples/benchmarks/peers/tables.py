@@ -1,12 +1,12 @@
 """The cells as Markdown, ratios first and then every number, and as a table of plain text."""
 
 import csv
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.peers.first import HEADER as FIRST_HEADER
-from examples.benchmarks.peers.first import first, mark
+from examples.benchmarks.peers.first import JUDGED_HEADER, first, judged, mark
 from examples.benchmarks.peers.promises import promises
 from examples.benchmarks.peers.results import (
     APPROXIMATIONS,
@@ -19,22 +19,36 @@ from examples.benchmarks.peers.results import (
     seconds_until_known,
     title,
 )
-from examples.benchmarks.peers.samplers import LABELS
+from examples.benchmarks.peers.samplers import LABELS, ON_GPU
 from examples.benchmarks.peers.verdicts import verdicts
 
 
 def write(folder: Path, file: Path) -> None:
-    """Write the tables of all cells in a folder, and beside them every number as CSV."""
+    """Write the tables of all cells in a folder, and beside them as CSV who is first, and all."""
     results = Results.read(folder)
     file.write_text(markdown(results) + "\n")
-    with file.with_suffix(".csv").open("w", newline="") as opened:
+    every = [
+        [title(model, n_rows), *plain(name, cell, results.errors(model, n_rows, name)), notes(cell)]
+        for model, n_rows in results.posteriors
+        for name, cell in results.of(model, n_rows).items()
+    ]
+    as_csv(file.with_suffix(".csv"), ["posterior", *HEADER, "notes"], every)
+    whole = [row + rest[1:] for row, rest in zip(first(results), judged(results), strict=True)]
+    header = [*FIRST_HEADER, *JUDGED_HEADER[1:]]
+    as_csv(file.with_name(f"{file.stem}_first.csv"), header, whole)
+
+
+def as_csv(file: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a table as plain text."""
+    with file.open("w", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(["posterior", *HEADER, "notes"])
-        for model, n_rows in results.posteriors:
-            for name, cell in results.of(model, n_rows).items():
-                label, kind, *numbers = full_row(name, cell, results.errors(model, n_rows, name))
-                plain = (each.replace(",", "") for each in numbers)
-                writer.writerow([title(model, n_rows), label, kind, *plain, notes(cell)])
+        writer.writerows([header, *rows])
+
+
+def plain(name: str, cell: dict[str, Any], distance: tuple[float, float] | None) -> Iterator[str]:
+    """A row of all numbers, without commas in them."""
+    label, kind, *numbers = full_row(name, cell, distance)
+    yield from (label, kind, *(each.replace(",", "") for each in numbers))
 
 
 def markdown(results: Results) -> str:
@@ -42,15 +56,21 @@ def markdown(results: Results) -> str:
     tables = [
         "### Who is first",
         "Seconds to 1,000 effective draws of the least well sampled parameter, with "
-        "compilation, set-up and tuning; of an approximation, seconds until it is there. "
-        "Samplers on a GPU ran on another machine.",
-        table(FIRST_HEADER, list(first(results)), text={0, 2, 3, 4, 5, 6, 7}),
+        "compilation, set-up and tuning; of other samplers the fastest of each kind. Those on a "
+        "GPU ran on another machine.",
+        table(FIRST_HEADER, list(first(results)), text={0, 2, 3, 4, 5}),
+        "### Approximations",
+        "Right ones with the seconds until they are there, wrong ones with their largest errors: "
+        "of a mean in sds, of an sd in percent; k is Pathfinder's Pareto k.",
+        table(
+            JUDGED_HEADER, [row for row in judged(results) if set(row[1:]) != {"-"}], text={0, 1, 2}
+        ),
         "### Ratios",
         "How many times better the defaults of AusterityMH do: in effective draws a second "
         "after tuning (median over the parameters) / in the time to 1,000 effective draws of "
         "the least well sampled parameter, with compilation, set-up and tuning. Below 1 the "
-        "other sampler is the better one. Columns of a GPU compare machines too.",
-        ratios(results),
+        "other sampler is the better one. With a GPU, machines are compared too.",
+        *ratios(results),
     ]
     if any("†" in text for text in tables):
         tables.append(
@@ -82,18 +102,26 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Container[
 def provenance(results: Results) -> str:
     """Dates and versions, of all but the reference, which is a number that they do not change."""
     cells = [cell for key, cell in results.cells.items() if key[2] != "reference"]
+    on_gpu = [cell for cell in cells if cell["sampler"] in ON_GPU]
+    others = [cell for cell in cells if cell["sampler"] not in ON_GPU]
+    told = [f"Measured on one core with one thread, {circumstances_of(others)}."] if others else []
+    if on_gpu:
+        names = {cell.get("facts", {}).get("gpu") for cell in on_gpu} - {None}
+        which = ", ".join(sorted(names)) or "a GPU"
+        told.append(f"On {which}, time on the wall, {circumstances_of(on_gpu)}.")
+    return "\n\n".join(told)
+
+
+def circumstances_of(cells: Sequence[dict[str, Any]]) -> str:
+    """Dates, versions and revisions of cells; all that were found, if they are several."""
     dates = sorted({cell["date"] for cell in cells})
-    versions = {name: found for cell in cells for name, found in cell["versions"].items()}
-    python = ", ".join(sorted({cell["python"] for cell in cells}))
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    listed = ", ".join(f"{name} {found}" for name, found in versions.items())
+    pairs = dict.fromkeys(pair for cell in cells for pair in cell["versions"].items())
+    found = {name: sorted({v for n, v in pairs if n == name}) for name, _ in pairs}
+    listed = ", ".join(f"{name} {' and '.join(versions)}" for name, versions in found.items())
+    python = " and ".join(sorted({cell["python"] for cell in cells}))
     revision = ", ".join(sorted({cell["revision"] for cell in cells}))
-    gpus = {cell.get("facts", {}).get("gpu") for cell in cells} - {None}
-    gpu = f" GPU: {', '.join(sorted(gpus))}, time on the wall." if gpus else ""
-    return (
-        f"Measured on one core with one thread, {span}: Python {python}, {listed}; "
-        f"this package at revision {revision}.{gpu}"
-    )
+    return f"{span}: Python {python}, {listed}; this package at revision {revision}"
 
 
 def number(value: float | None) -> str:
@@ -110,21 +138,39 @@ def number(value: float | None) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:g}"
 
 
-def ratios(results: Results) -> str:
+RATIOS = {
+    "Other samplers of this package": ("exact", "sequential", "firefly", "paper"),
+    "All rows": (
+        "metropolis",
+        "demetropolis_z",
+        "pymc_nuts",
+        "nutpie",
+        "nutpie_low_rank",
+        "numpyro_nuts",
+        "mams",
+    ),
+    "Some of the rows": ("hmcecs", "sgld_cv", "sghmc_cv"),
+    "pymhss": ("pymhss_mhss", "pymhss_smh", "pymhss_tuna", "pymhss_rwm"),
+    "On a GPU": ON_GPU,
+}
+"""Tables of ratios, each narrow enough for a page."""
+
+
+def ratios(results: Results) -> Iterator[str]:
     """Ours against each peer; speed and time to 1,000 effective draws."""
-    peers = [name for name in LABELS if name != "ours" and name not in APPROXIMATIONS]
-    peers = [name for name in peers if any(key[2] == name for key in results.cells)]
-    rows = []
-    for model, n_rows in results.posteriors:
-        ours = results.get(model, n_rows, "ours")
-        if ours is None:
-            continue
-        row = [title(model, n_rows)]
-        for name in peers:
-            row.append(ratio(ours, results.of(model, n_rows).get(name)))
-        if any(cell != " " for cell in row[1:]):
-            rows.append(row)
-    return table(["speed / time to 1,000", *(LABELS[name] for name in peers)], rows)
+    for heading, names in RATIOS.items():
+        peers = [name for name in names if any(key[2] == name for key in results.cells)]
+        rows = []
+        for model, n_rows in results.posteriors:
+            ours = results.get(model, n_rows, "ours")
+            if ours is None:
+                continue
+            found = [ratio(ours, results.of(model, n_rows).get(name)) for name in peers]
+            if any(cell != " " for cell in found):
+                rows.append([title(model, n_rows), *found])
+        if rows:
+            yield f"**{heading}**"
+            yield table(["speed / time to 1,000", *(LABELS[name] for name in peers)], rows)
 
 
 def ratio(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:

@@ -26,12 +26,12 @@ def verdicts(results: Results) -> Iterator[str]:
             continue
         other = results.get(model, n_rows, exact)
         speed = paper["ess_per_second_median"] / other["ess_per_second_median"]
-        comparison = (
-            f"{speed:.2g} times as fast as" if speed >= 1 else f"{1 / speed:.2g} times slower than"
-        )
+        times = float(f"{max(speed, 1 / speed):.2g}")
+        than = "as fast as" if speed >= 1 else "slower than"
+        comparison = f"{times:g} times {than} {LABELS[exact]}"
         share = paper["rows_per_evaluation"] / n_rows
         yield (
-            f"{where}: {comparison} {LABELS[exact]}, reading {100 * share:.0f} % of the rows for a "
+            f"{where}: {comparison}, reading {100 * share:.0f} % of the rows for a "
             f"decision{accuracy(results, model, n_rows)}."
         )
 
