@@ -53,8 +53,8 @@ _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit", "li
 _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
 """Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
 step method, longer ones take a share of a run of NUTS."""
-_PROBE_STEPS = 100, 400
-"""Of a chain: few, and many where few leave a doubt."""
+_PROBE_STEPS, _LONGEST_PROBE = (100, 400), 1_600
+"""Of a chain: few, and many where few leave a doubt; and where chains may stay long in tails."""
 _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
 where it has no difficulties, and short chains still tune. It has some where a normal approximation
@@ -85,7 +85,9 @@ they can be moved one by one, are tried first."""
 _LONGER = "an effective draw is expected to take longer without it"
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
-_ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.2
+_FAR_FASTER = 20.0
+"""Effective draws in the time of a transition of NUTS beside which longer chains change nothing."""
+_ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.5
 """Effective draws of a recorded one that are aimed at; and the transitions between two of these: at
 most how many, and how much of the time of a transition of NUTS."""
 _MOST_ROWS, _MOST_SPREAD = 0.25, 1.0
@@ -272,7 +274,7 @@ class _Choice:
         looked_at: list[_Best] = []
         with reviewed(math.inf, float):  # set-up is over, and the time of chains is measured
             for step, found in sorted(tried, key=_by_time):
-                if _leaves_a_doubt(step, found, self.costs):
+                if any(asks(step, found, self.costs) for asks in (_leaves_a_doubt, _may_stay)):
                     self._tries_nuts()
                 longer = _looked_at(step, found, self._point, self.costs)
                 looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
@@ -398,6 +400,8 @@ def _looked_at(
     for n_steps in _PROBE_STEPS:
         if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
             found = probe(step, point, longest, n_steps)
+    if _may_stay(step, found, costs):
+        found = probe(step, point, longest, _LONGEST_PROBE)
     return found
 
 
@@ -409,6 +413,16 @@ def _leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> boo
     """Whether longer chains, or a try of NUTS, may change the choice."""
     is_unknown = math.isnan(found.share_effective)
     return is_unknown or found.is_vague or bool(_why_not(step, found, costs))
+
+
+def _may_stay(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
+    """Whether chains may stay so long in tails that more steps change the choice.
+
+    In a posterior that is not normal, a few hundred steps look better than thousands.
+    """
+    is_low = isinstance(step, FewRowsStep) and found.share_effective < _CLEARLY_ENOUGH
+    is_near = found.seconds_per_effective_draw * _FAR_FASTER > costs[0].per_draw
+    return is_low and is_near and not _why_not(step, found, costs)
 
 
 def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:

@@ -53,7 +53,7 @@ MODELS = {f.__name__: f for f in (crossed, slopes, not_centered)}
 def built(name):
     with pm.Model() as model:
         pm.Poisson("y", pm.math.exp(MODELS[name]()), observed=COUNTS)
-        return model, build_grouped(*grouped_problem(posed(model), 3))
+        return model, build_grouped(*grouped_problem(posed(model)))
 
 
 @pytest.fixture(params=MODELS)
@@ -204,7 +204,7 @@ def test_levels_that_are_not_a_factor_are_refused():
         a = pm.ZeroSumNormal("a", shape=G)
         eta = pm.Normal("mu") + a[GROUP] + a[GROUP[::-1]]
         pm.Poisson("y", pm.math.exp(eta), observed=COUNTS)
-        problem, coordinates = grouped_problem(posed(model), 3)
+        problem, coordinates = grouped_problem(posed(model))
         assert not coordinates.absorbed
         with pytest.raises(NoGroupsError):
             build_grouped(problem, coordinates)
@@ -235,7 +235,7 @@ def test_draws_have_the_moments_of_a_normal_posterior(prior_sd, rng):
     with pm.Model() as model:
         a = pm.ZeroSumNormal("a", sigma=TAU, shape=G)
         pm.Normal("y", pm.Normal("mu", 0.0, prior_sd) + a[GROUP], SIGMA, observed=y)
-        target = build_grouped(*grouped_problem(posed(model), 3))
+        target = build_grouped(*grouped_problem(posed(model)))
     its, rng, draws = target.sweep.posterior, np.random.default_rng(1), []
     theta = its.anchor
     for _ in range(8_000):  # without the joint move, which hides what the others do

@@ -244,7 +244,7 @@ class TestStepsPerDraw:
             (0.15, 1e-4, 1),  # enough
             (0.05, 1e-4, 4),
             (0.001, 1e-4, 20),
-            (0.001, 0.06, 3),  # a fifth of the second that a transition of NUTS takes
+            (0.001, 0.15, 3),  # half of the second that a transition of NUTS takes
             (0.05, 2.0, 1),
             (np.nan, np.nan, 1),
         ],
@@ -359,6 +359,23 @@ class TestProbe:
         found = by_default._glimpsed(step, {}, costs)
         found = by_default._looked_at(step, found, {}, costs)
         assert (found, made) == (seen[-1], lengths)
+
+    @pytest.mark.parametrize(
+        ("share", "seconds", "is_made"),
+        [(0.05, 0.01, True), (0.05, 1e-6, False), (0.2, 0.01, False)],
+    )
+    def test_few_effective_draws_are_looked_at_for_longer(
+        self, monkeypatch, share, seconds, is_made
+    ):
+        """Chains that stay in tails for hundreds of steps."""
+        longer = Probe("", 0.1, 0.005, n_steps=1_600)
+        monkeypatch.setattr(by_default, "probe", lambda *made: longer)
+        monkeypatch.setattr(by_default, "_why_not", lambda *seen: "")
+        step = object.__new__(FewRowsStep)
+        step.setup_seconds = 1.0
+        found = Probe("", seconds, share, n_steps=400)
+        costs = [CostOfNUTS(0.1)]
+        assert (by_default._looked_at(step, found, {}, costs) is longer) is is_made
 
     def test_one_entry_is_seen_beside_many(self):
         """It moves little, 600 others are drawn anew."""
