@@ -69,9 +69,11 @@ coverage: $(READY)
 	$(RUN) -m coverage combine --quiet
 	$(RUN) -m coverage report
 
-# The tests run in the unpacked source distribution, beside which the package lies installed only.
-# They are those of parts that compile little: whether the wheel is whole does not take all of them.
+# README's example runs beside the wheel and what it requires. The tests run in the unpacked source
+# distribution, beside which the package lies installed only. They are those of parts that compile
+# little: whether the wheel is whole does not take all of them.
 WHEEL_VENV := $(CURDIR)/.venv-wheel-$(VERSION)
+WHEEL_INSTALL := $(WHEEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WHEEL_TESTS ?= tests/test_project.py tests/rows tests/deciding tests/plots tests/step_methods/test_contract.py
 wheel-test: $(READY)
 	@rm -rf dist $(WHEEL_VENV)
@@ -79,8 +81,10 @@ wheel-test: $(READY)
 	$(RUN) -m build --outdir dist
 	@echo "Installing the wheel into $(WHEEL_VENV) ..."
 	@$(PYTHON) -m venv $(WHEEL_VENV)
-	@$(WHEEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt "$$(echo dist/*.whl)[test]"
+	@$(WHEEL_INSTALL) dist/*.whl
+	@cd $$(mktemp -d) && sed -n '/^```python/,/^```/{/^```/!p;}' $(CURDIR)/README.md > usage.py && \
+		$(WHEEL_VENV)/bin/python usage.py
+	@$(WHEEL_INSTALL) "$$(echo dist/*.whl)[test]"
 	@cd $$(mktemp -d) && tar -xzf $(CURDIR)/dist/*.tar.gz --strip-components=1 && \
 		rm -r pymc_austerity && $(WHEEL_VENV)/bin/python -m pytest $(WHEEL_TESTS) $(ARGS)
 

@@ -63,6 +63,13 @@ def checked_rate(name: str, value: Any, what: str = "a rate to aim for") -> floa
     return checked_number(name, value, lambda x: 0.0 < x < 1.0, what, "a number between 0 and 1")
 
 
+def checked_target_acceptance(value: Any) -> float | None:
+    """An acceptance rate that a proposal is tuned to, or None if it is "auto"."""
+    rate = unless_auto("target_acceptance", value)
+    what = "'auto' or a rate to aim for"
+    return None if rate is None else checked_rate("target_acceptance", rate, what)
+
+
 def checked_max_error(value: Any) -> float | None:
     """A share of wrong decisions, or None."""
     if value is None:

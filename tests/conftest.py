@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import logging
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -10,6 +11,10 @@ import numpy as np
 import pytest
 
 from pymc_austerity.step_methods import austerity_mh
+from tests.running import START_METHODS, WANTED
+
+if WANTED:
+    multiprocessing.set_start_method(START_METHODS[0], force=True)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,5 +1,7 @@
 """Runs of step methods: without output and, unless told otherwise, in one process."""
 
+import multiprocessing
+import os
 import pickle
 from contextlib import contextmanager
 
@@ -9,6 +11,10 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
+
+WANTED = os.environ.get("PYMC_AUSTERITY_START_METHODS", "").split()
+START_METHODS = [m for m in multiprocessing.get_all_start_methods() if not WANTED or m in WANTED]
+"""Ways of starting processes to test, the usual one of this system first."""
 
 QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 

@@ -65,7 +65,7 @@ OUT_OF_RANGE = [
     (LangevinProposal, {"preconditioner": [[1.0, 2.0], [2.0, 1.0]]}, "preconditioner"),
     (LangevinProposal, {"target_acceptance": 1.0}, "target_acceptance"),
     (LangevinProposal, {"target_acceptance": 0.5, "step_size": lambda n: 0.1}, "that is a func"),
-    (LangevinProposal, {"control_variates": True, "batch_size": None}, "batch_size=None"),
+    (LangevinProposal, {"control_variates": True, "batch_size": "all"}, "batch_size='all'"),
     (StiefelProposal, {"scaling": math.nan}, "scaling"),
     (StiefelProposal, {"scaling": 4.0}, "between 0 and pi"),
     (StiefelProposal, {"target_acceptance": 1.0}, "between 0 and 1"),
@@ -87,11 +87,17 @@ OUT_OF_RANGE = [
     ),
 ]
 
+TO_A_RATE = (RandomWalkProposal, LangevinProposal, StiefelProposal)
 OF_ANOTHER_TYPE = [
     (RandomWalkProposal, {"covariance": object()}, "object"),
     (SurrogateHamiltonianProposal, {"n_trajectories": 1.5}, "n_trajectories"),
     (SurrogateHamiltonianProposal, {"time": "long"}, "time"),
+    (RandomWalkProposal, {"scaling": "large"}, "'auto' or a size"),
+    (RandomWalkProposal, {"scaling": None}, "'auto'"),
+    *((each, {"target_acceptance": None}, "'auto'") for each in TO_A_RATE),
     (LangevinProposal, {"step_size": "small"}, "step_size"),
+    (LangevinProposal, {"step_size": None}, "'auto'"),
+    (LangevinProposal, {"batch_size": None}, "'all' or a number"),
     (LangevinProposal, {"preconditioner": "laplace"}, "preconditioner"),
     (UniformStiefel.dist, {"n": 2.5}, "n=2.5"),
     (UniformStiefel.dist, {"n": 3, "p": True}, "p=True"),

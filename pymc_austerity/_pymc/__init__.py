@@ -119,7 +119,7 @@ from pymc_austerity._pymc.sampling import (
 
 try:  # to come in PyMC: what pm.sample(sampler=...) takes
     from pymc.sampling.samplers import Sampler
-except ModuleNotFoundError:
+except ImportError:
     Sampler = None
 
 underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError, MethodNotDefined)

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from pymc_austerity.arguments import checked_count, checked_positive, checked_rate, checked_schedule
+from pymc_austerity.arguments import (
+    checked_count,
+    checked_positive,
+    checked_schedule,
+    checked_target_acceptance,
+    unless_auto,
+)
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import (
@@ -120,27 +126,27 @@ class LangevinProposal:
     whose error falls with the distance from the anchor :math:`\theta^*`.
 
     With ``AusterityMH(test=None)`` every proposal is accepted: this is stochastic gradient Langevin
-    dynamics, whose error is of the order of the step size. With ``batch_size=None`` it is the
+    dynamics, whose error is of the order of the step size. With ``batch_size="all"`` it is the
     Metropolis-adjusted Langevin algorithm (MALA), which reads all rows.
 
     Parameters
     ----------
-    step_size : float or callable, optional
+    step_size : float, callable or "auto"
         :math:`h`, in units of M, at the start of the tuning phase, which tunes it to the target
         acceptance rate. A function from the number of the step, counted from 0, to a step size is
         used as it is, and so is a number with ``test=None``, where one of the two is required.
-        By default :math:`1.65^2 d^{-1/3}`, over the number of rows if there is no preconditioner.
-    batch_size : int or None
-        Number of rows for the gradient, n; None for all of them.
+        "auto" is :math:`1.65^2 d^{-1/3}`, over the number of rows if there is no preconditioner.
+    batch_size : int or "all"
+        Number of rows for the gradient, n.
     control_variates : {"auto", True, False}
         Whether the gradient has control variates. "auto" follows the decisions of the step method;
         the order is always that of the decisions.
     preconditioner : {"auto", None} or array, shape (d,) or (d, d)
         M, in unconstrained space: variances, or a covariance. "auto" is the covariance of the
         normal approximation at the anchor if there is one, else the identity; None is the identity.
-    target_acceptance : float, optional
-        Acceptance rate to which the step size is tuned; by default 0.574, or 0.347 if the
-        decisions are Barker's.
+    target_acceptance : float or "auto"
+        Acceptance rate to which the step size is tuned; "auto" is 0.574, or 0.347 if the decisions
+        are Barker's.
 
     Raises
     ------
@@ -183,51 +189,49 @@ class LangevinProposal:
     True
     """
 
-    step_size: float | StepSizeSchedule | None = None
-    batch_size: int | None = 500
+    step_size: float | StepSizeSchedule | Literal["auto"] = "auto"
+    batch_size: int | Literal["all"] = 500
     control_variates: Literal["auto"] | bool = "auto"
     preconditioner: Literal["auto"] | ArrayLike | None = "auto"
-    target_acceptance: float | None = None
+    target_acceptance: float | Literal["auto"] = "auto"
     _gradients: Gradients | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.step_size is not None:
-            what = "a step size"
-            checked_schedule("step_size", self.step_size, _checked_size, of="step", what=what)
-        if self.batch_size is not None:
-            rows = "None for all rows, or a number of rows for the gradient"
+        size = unless_auto("step_size", self.step_size)
+        if size is not None:
+            checked_schedule("step_size", size, _checked_size, of="step", what="a step size")
+        if not _is("all", self.batch_size):
+            rows = "'all' or a number of rows for the gradient"
             checked_count("batch_size", self.batch_size, what=rows)
-        if not (_is_auto(self.control_variates) or isinstance(self.control_variates, bool)):
+        if not (_is("auto", self.control_variates) or isinstance(self.control_variates, bool)):
             raise SettingError(
                 f"control_variates={self.control_variates!r} is not a choice for a gradient: use "
                 "'auto', True or False."
             )
-        if self.preconditioner is not None and not _is_auto(self.preconditioner):
+        if self.preconditioner is not None and not _is("auto", self.preconditioner):
             matrix = checked_covariance("preconditioner", self.preconditioner, "'auto', None")
             object.__setattr__(self, "preconditioner", matrix)
-        if self.control_variates is True and self.batch_size is None:
+        if self.control_variates is True and _is("all", self.batch_size):
             raise SettingError(
                 "control_variates=True has no effect when the gradient uses all rows "
-                "(batch_size=None): leave one of them out."
+                "(batch_size='all'): leave one of them out."
             )
-        if self.target_acceptance is not None:
-            checked_rate("target_acceptance", self.target_acceptance)
-            if callable(self.step_size):
-                raise SettingError(
-                    "target_acceptance has no effect on a step_size that is a function, which is "
-                    "not tuned: leave one of them out."
-                )
+        if checked_target_acceptance(self.target_acceptance) and callable(size):
+            raise SettingError(
+                "target_acceptance has no effect on a step_size that is a function, which is not "
+                "tuned: leave one of them out."
+            )
 
     # ------------------------------------------------------------------ in a step method
 
     def with_gradients(self, gradients: Gradients) -> "LangevinProposal":
         """A proposal with the same settings, for the gradients and decisions of a step method."""
-        if gradients.decisions == "none" and self.step_size is None:
+        if gradients.decisions == "none" and _is("auto", self.step_size):
             raise SettingError(
                 "With test=None the step size cannot be tuned: give step_size=, a number or a "
                 "function from the number of the step."
             )
-        if gradients.decisions == "none" and self.target_acceptance is not None:
+        if gradients.decisions == "none" and not _is("auto", self.target_acceptance):
             raise SettingError(
                 "target_acceptance has no effect with test=None, which accepts every proposal: "
                 "leave one of them out."
@@ -257,13 +261,13 @@ class LangevinProposal:
         decisions = self.gradients.decisions
         if decisions == "none" or callable(self.step_size):
             return None
-        return self.target_acceptance or _ACCEPTANCE[decisions]
+        return checked_target_acceptance(self.target_acceptance) or _ACCEPTANCE[decisions]
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> LangevinState:
         """Initial preconditioner and step size of a chain."""
-        n_rows, size = self.gradients.n_rows, self.step_size
+        n_rows, size = self.gradients.n_rows, unless_auto("step_size", self.step_size)
         matrix = self._preconditioner(layout.n_entries, approximation)
         if callable(size):
             size = size(0)
@@ -279,7 +283,7 @@ class LangevinProposal:
     ) -> Preconditioner | None:
         if self.preconditioner is None:
             return None
-        if _is_auto(self.preconditioner):
+        if _is("auto", self.preconditioner):
             return None if approximation is None else Preconditioner(approximation.root)
         return Preconditioner(fitting_root("preconditioner", self.preconditioner, n_entries))
 
@@ -351,5 +355,5 @@ def _watched(state: LangevinState, pull: float) -> LangevinState:
     return state._replace(n_pulled=n_pulled)
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
+def _is(word: str, value: Any) -> bool:
+    return isinstance(value, str) and value == word

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from pymc_austerity._pymc import SymbolicRandomVariable, change_dist_size
-from pymc_austerity.arguments import checked_count, checked_fraction, checked_number, checked_rate
+from pymc_austerity.arguments import (
+    checked_count,
+    checked_fraction,
+    checked_number,
+    checked_target_acceptance,
+)
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import ScaleSearch, usual_acceptance
 from pymc_austerity.proposals.protocols import Block, GaussianApproximation, Layout, Outcome
@@ -168,9 +173,9 @@ class StiefelProposal:
     ----------
     scaling : float
         Initial value of :math:`h`, radians; at most pi.
-    target_acceptance : float, optional
-        Acceptance rate to which the scale is tuned; by default 0.44 for a manifold of one
-        dimension, falling to 0.234 for five and more.
+    target_acceptance : float or "auto"
+        Acceptance rate to which the scale is tuned; "auto" is 0.44 for a manifold of one dimension,
+        falling to 0.234 for five and more.
     reflect : float
         Share of the moves of square matrices, in [0, 1], that change the sign of a column as well.
         Rotations alone never pass from determinant 1 to -1. Matrices with fewer columns than rows
@@ -209,7 +214,7 @@ class StiefelProposal:
     """
 
     scaling: float = 0.1
-    target_acceptance: float | None = None
+    target_acceptance: float | Literal["auto"] = "auto"
     reflect: float = 0.1
 
     unconstrained: ClassVar[bool] = False
@@ -223,8 +228,7 @@ class StiefelProposal:
             "a size of angles",
             "a number of radians between 0 and pi",
         )
-        if self.target_acceptance is not None:
-            checked_rate("target_acceptance", self.target_acceptance)
+        checked_target_acceptance(self.target_acceptance)
         checked_fraction("reflect", self.reflect, 1.0, "a share")
 
     def init(
@@ -239,7 +243,8 @@ class StiefelProposal:
                 "another step method in pm.sample(step=[...])."
             )
         n_dimensions = sum(map(_dimension, layout.blocks))
-        target = self.target_acceptance or usual_acceptance(n_dimensions)
+        target = checked_target_acceptance(self.target_acceptance)
+        target = target or usual_acceptance(n_dimensions)
         return StiefelWalkState(layout.blocks, target, ScaleSearch.begin(self.scaling, _LARGEST))
 
     def propose(

@@ -1,4 +1,4 @@
-"""Plots of the diagnostics; they need matplotlib, an optional dependency."""
+"""Plots of the diagnostics."""
 
 from pymc_austerity.plots.pictures import (
     plot_audit,

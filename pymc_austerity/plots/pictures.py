@@ -19,25 +19,11 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#00
 """Colors that color-blind readers can distinguish (Okabe and Ito, 2008)."""
 
 
-def pyplot() -> Any:
-    """``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        matplotlib is not installed.
-    """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("The plots need matplotlib: pip install matplotlib.") from error
-    return plt
-
-
 def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> "Axes":
     """The axes to draw into: the given ones, or those of a new figure of a given size in inches."""
-    plt = pyplot()
     if ax is None:
+        import matplotlib.pyplot as plt
+
         return plt.subplots(figsize=size, layout="constrained")[1]
     if not hasattr(ax, "plot"):
         raise SettingTypeError(f"ax must be a matplotlib Axes, not {type(ax).__name__}.")
@@ -126,8 +112,6 @@ def plot_data_usage(
     ------
     SettingError, SettingTypeError
         `idata` is not such a run, or an argument cannot be used.
-    ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -201,7 +185,9 @@ def _number(rows: float) -> str:
 def _pair(ax: Any) -> tuple["Axes", "Axes"]:
     if ax is None:
         options = {"width_ratios": (3, 2), "figsize": (10.0, 4.0), "layout": "constrained"}
-        ax = pyplot().subplots(1, 2, **options)[1]
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(1, 2, **options)[1]
     if np.size(ax) != 2:
         raise SettingTypeError("ax must be a pair of matplotlib Axes.")
     left, right = ax
@@ -258,8 +244,6 @@ def plot_block_usage(idata: Any, *, ax: "Axes | None" = None) -> "Axes":
     ------
     SettingError, SettingTypeError
         `idata` is not a run of GroupedMH, or `ax` is not an Axes.
-    ImportError
-        matplotlib is not installed.
 
     Examples
     --------
@@ -333,8 +317,6 @@ def plot_decision_errors(
     ------
     SettingError, SettingTypeError
         `idata` is not such a run, or an argument cannot be used.
-    ImportError
-        matplotlib is not installed.
 
     References
     ----------
@@ -467,8 +449,6 @@ def plot_audit(
     SettingError, SettingTypeError
         `idata` is not such a run, there were no audits or nothing to audit, or an argument cannot
         be used.
-    ImportError
-        matplotlib is not installed.
 
     See Also
     --------

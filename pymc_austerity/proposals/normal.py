@@ -7,7 +7,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_austerity.arguments import checked_choice, checked_number, checked_positive, checked_rate
+from pymc_austerity.arguments import (
+    checked_choice,
+    checked_number,
+    checked_positive,
+    checked_target_acceptance,
+    unless_auto,
+)
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
     Path,
@@ -225,11 +231,11 @@ class RandomWalkProposal:
     covariance : {"full", "diagonal"} or array, shape (d,) or (d, d)
         What to learn; or the variances or the covariance to use as they are, in unconstrained
         space.
-    scaling : float, optional
-        :math:`h` at the start; by default :math:`2.38/\sqrt d`.
-    target_acceptance : float, optional
-        Acceptance rate that the scale is tuned to; by default 0.44 for one dimension, falling
-        to 0.234 for five and more.
+    scaling : float or "auto"
+        :math:`h` at the start; "auto" is :math:`2.38/\sqrt d`.
+    target_acceptance : float or "auto"
+        Acceptance rate that the scale is tuned to; "auto" is 0.44 for one dimension, falling to
+        0.234 for five and more.
 
     References
     ----------
@@ -248,8 +254,8 @@ class RandomWalkProposal:
     """
 
     covariance: Literal["full", "diagonal"] | ArrayLike = "full"
-    scaling: float | None = None
-    target_acceptance: float | None = None
+    scaling: float | Literal["auto"] = "auto"
+    target_acceptance: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         if isinstance(self.covariance, str):
@@ -257,17 +263,17 @@ class RandomWalkProposal:
         else:
             matrix = checked_covariance("covariance", self.covariance, "'full', 'diagonal'")
             object.__setattr__(self, "covariance", matrix)
-        if self.scaling is not None:
-            checked_positive("scaling", self.scaling, "a size")
-        if self.target_acceptance is not None:
-            checked_rate("target_acceptance", self.target_acceptance)
+        scaling = unless_auto("scaling", self.scaling)
+        if scaling is not None:
+            checked_positive("scaling", scaling, "'auto' or a size")
+        checked_target_acceptance(self.target_acceptance)
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> RandomWalkState:
         """State with the given covariance, else that of the approximation, else unit covariance."""
         n_entries = layout.n_entries
-        scaling = self.scaling or optimal_scaling(n_entries)
+        scaling = unless_auto("scaling", self.scaling) or optimal_scaling(n_entries)
         if isinstance(self.covariance, str):
             root = np.ones(n_entries) if approximation is None else approximation.root
             if self.covariance == "diagonal" and root.ndim == 2:
@@ -292,7 +298,7 @@ class RandomWalkProposal:
     def tune(self, state: RandomWalkState, outcome: Outcome) -> RandomWalkState:
         """One Robbins-Monro step on the scale; at the end of a window, a new covariance."""
         point = outcome.following
-        target = self.target_acceptance or usual_acceptance(point.size)
+        target = checked_target_acceptance(self.target_acceptance) or usual_acceptance(point.size)
         search = state.search.step(outcome.accepted, target)
         if not isinstance(self.covariance, str):
             return state._replace(search=search)

@@ -273,8 +273,8 @@ class GradientProposal(Proposal[State], Protocol[State]):
     """A proposal that uses gradients from the step method."""
 
     @property
-    def batch_size(self) -> int | None:
-        """Number of rows in a mini-batch; None for all."""
+    def batch_size(self) -> int | Literal["all"]:
+        """Number of rows in a mini-batch."""
 
     @property
     def control_variates(self) -> Literal["auto"] | bool:

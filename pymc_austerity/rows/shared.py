@@ -45,14 +45,16 @@ class Tenancy:
 
     Notes
     -----
-    Where the system has no such locks (Windows), the process that created the folder removes it.
+    Where the system has no such locks (Windows), the process that created the folder removes it. No
+    file is open in a folder then while it is renamed or removed, which that system would refuse.
     """
 
     def __init__(self, folder: Path, *, created: bool = False) -> None:
         self.folder = folder
         self._creator = created
-        self._lock: int | None = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        self._lock: int | None = None
         if fcntl is not None:
+            self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_SH)
         _tenancies.add(self)
 
@@ -67,10 +69,7 @@ class Tenancy:
 
     def leave(self) -> None:
         """End the tenancy, and remove the folder if nobody else has one."""
-        if self._lock is None:
-            return
-        alone = _is_alone(self._lock) if fcntl is not None else self._creator
-        if alone:
+        if self._creator if self._lock is None else _is_alone(self._lock):
             shutil.rmtree(self.folder, ignore_errors=True)
         self.forget()
 
@@ -78,7 +77,7 @@ class Tenancy:
         """End the tenancy, and leave the folder to others."""
         if self._lock is not None:
             os.close(self._lock)
-            self._lock = None
+        self._lock, self._creator = None, False
 
     @staticmethod
     def evict(place: str) -> None:

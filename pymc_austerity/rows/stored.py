@@ -285,7 +285,7 @@ class StoredRows(RowFiles):
     def split(self, n_arrays: int) -> "StoredRows":
         """Keep the first `n_arrays` arrays; the others are read as a store of their own."""
         self._fields, others = self._fields[:n_arrays], self._fields[n_arrays:]
-        return StoredRows(Tenancy(self.folder), self.n_rows, self._records, others)
+        return StoredRows(Tenancy(self.folder, created=True), self.n_rows, self._records, others)
 
     @property
     def n_arrays(self) -> int:

@@ -127,7 +127,7 @@ def with_gradients(
     asking = cast(GradientProposal[Any], proposal)
     name, n_rows = type(proposal).__name__, problem.likelihood.n_rows
     _refuse_discrete(name, problem)
-    batch_size = min(asking.batch_size or n_rows, n_rows)
+    batch_size = n_rows if asking.batch_size == "all" else min(asking.batch_size, n_rows)
     anchor = None if batch_size == n_rows else _anchor(name, asking, target)
     try:
         function = compile_gradient(

@@ -1,6 +1,7 @@
 """What every step method of this package tells about itself, whoever makes its moves."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,27 @@ class WholeModelSampler:
     """Has the method of PyMC's coming base class of samplers, of which it is a virtual subclass.
 
     PyMC plans ``pm.sample(sampler=...)`` (pull request 8358). Its samplers hold the settings of an
-    algorithm, and get the model and the length of the run when sampling begins.
+    algorithm, and get the model and what is to be known of the run when sampling begins.
     """
 
     def sample_from_init(
-        self, *, model: pm.Model | None = None, tune: int | None = 1000, **run: Any
+        self,
+        *,
+        model: pm.Model | None = None,
+        draws: int = 1000,
+        tune: int | None = 1000,
+        chains: int | None = None,
+        cores: int | None = None,
+        blas_cores: int | str | None = "auto",
+        initvals: Any = None,
+        random_seed: Any = None,
+        progressbar: bool = True,
+        quiet: bool = False,
+        discard_tuned_samples: bool = True,
+        keep_warning_stat: bool = False,
+        var_names: Sequence[str] | None = None,
+        idata_kwargs: dict[str, Any] | None = None,
+        compute_convergence_checks: bool = True,
     ) -> Any:
         """Sample a model: ``pm.sample(step=self, ...)``, whose arguments these are.
 
@@ -28,7 +45,9 @@ class WholeModelSampler:
         -------
         InferenceData or DataTree
         """
-        return pm.sample(step=self, model=model, tune=1000 if tune is None else tune, **run)
+        run = locals() | {"step": self, "tune": 1000 if tune is None else tune}
+        del run["self"]
+        return pm.sample(**run)
 
 
 if Sampler is not None:

@@ -54,13 +54,6 @@ def test_legends_are_not_cut_off(name, width):
         assert box.x0 >= 0 and box.x1 <= ax.figure.bbox.x1
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_asks_for_matplotlib_where_there_is_none(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="need matplotlib: pip install matplotlib"):
-        CALLS[name]()
-
-
 @pytest.mark.parametrize(
     "plot", [plot_audit, plot_block_usage, plot_decision_errors, plot_data_usage]
 )

@@ -3,7 +3,6 @@ import multiprocessing.util
 import os
 import pickle
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -13,7 +12,10 @@ import numpy as np
 import pytest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
+from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows, shared
+from tests.running import START_METHODS
+
+needs_locks = pytest.mark.skipif(shared.fcntl is None, reason="the system has no shared locks")
 
 
 @pytest.fixture
@@ -98,6 +100,7 @@ def test_writing_to_a_block_does_not_reach_other_processes(arrays, order):
     np.testing.assert_array_equal(copy.window(0, 1)[0], before)
 
 
+@needs_locks
 def test_the_last_user_removes_the_files(arrays, order, temporary_folder):
     rows = SharedRows(arrays, order)
     copy = pickle.loads(pickle.dumps(rows))
@@ -109,14 +112,26 @@ def test_the_last_user_removes_the_files(arrays, order, temporary_folder):
     assert not folder.exists()
 
 
+def test_without_locks_who_made_the_files_removes_them(
+    arrays, order, temporary_folder, monkeypatch
+):
+    monkeypatch.setattr(shared, "fcntl", None)
+    rows = SharedRows(arrays, order)
+    pickle.loads(pickle.dumps(rows)).close()
+    (folder,) = temporary_folder.iterdir()
+    assert {path.suffix for path in folder.iterdir()} == {".npy"}  # open files cannot be moved
+    rows.close()
+    assert not folder.exists()
+
+
 def _hold(rows, ready, leave):
     rows.window(0, 1)
     ready.set()
     leave.wait()
 
 
-@pytest.mark.few("False-fork", "True-fork")
-@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+@pytest.mark.few(f"False-{START_METHODS[0]}", f"True-{START_METHODS[0]}")
+@pytest.mark.parametrize("context", START_METHODS)
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_workers_leave_nothing_behind(context, crash, arrays, order, temporary_folder):
@@ -128,7 +143,7 @@ def test_workers_leave_nothing_behind(context, crash, arrays, order, temporary_f
     worker.start()
     assert ready.wait(60)
     if crash:
-        os.kill(worker.pid, signal.SIGKILL)
+        worker.kill()
     else:
         leave.set()
     worker.join(60)
@@ -138,45 +153,30 @@ def test_workers_leave_nothing_behind(context, crash, arrays, order, temporary_f
 
 
 HOLD = """
-import multiprocessing, os, signal, sys, time
+import sys
 import numpy as np
 from pymc_austerity.rows import SharedRows
 
-def work(rows, ready):
-    rows.window(0, 1)
-    ready.set()
-    time.sleep(600)
-
-if __name__ == "__main__":
-    rows = SharedRows([np.arange(10.0)], np.arange(10))
-    if sys.argv[1] != "alone":
-        context = multiprocessing.get_context(sys.argv[1])
-        ready = context.Event()
-        worker = context.Process(target=work, args=(rows, ready), daemon=True)
-        worker.start()
-        ready.wait()
-        print(worker.pid)
-    sys.stdout.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
+rows = SharedRows([np.arange(10.0)], np.arange(10))
+print("stored", flush=True)
+sys.stdin.read()
 """
 
 
-def killed(tmp_path, how):
-    """Run a process that is killed while it uses rows; its orphaned worker's number, if any."""
-    script = tmp_path.parent / f"{tmp_path.name}.py"
-    script.write_text(HOLD)
-    with subprocess.Popen(
-        [sys.executable, script, how], stdout=subprocess.PIPE, text=True
-    ) as process:
-        return process.stdout.readline() if how != "alone" else process.wait()
+def kill_while_it_uses_rows():
+    command, pipe = [sys.executable, "-c", HOLD], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        process.stdout.readline()
+        process.kill()
 
 
 def folders(temporary_folder):
     return list(temporary_folder.glob("pymc_austerity-*"))
 
 
+@needs_locks
 def test_what_a_killed_process_left_is_removed_by_the_next(arrays, order, temporary_folder):
-    killed(temporary_folder, "alone")
+    kill_while_it_uses_rows()
     (abandoned,) = folders(temporary_folder)
     rows = SharedRows(arrays, order)
     assert not abandoned.exists()
@@ -185,6 +185,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(arrays, order, tempor
     assert not folders(temporary_folder)
 
 
+@needs_locks
 def test_what_was_begun_and_never_used_is_removed_after_a_minute(arrays, order, temporary_folder):
     unfinished = temporary_folder / "pymc_austerity-new-1"
     unfinished.mkdir()
@@ -196,8 +197,9 @@ def test_what_was_begun_and_never_used_is_removed_after_a_minute(arrays, order, 
     assert not unfinished.exists()
 
 
+@needs_locks
 def test_folders_of_others_are_left_alone(arrays, order, temporary_folder, monkeypatch):
-    killed(temporary_folder, "alone")
+    kill_while_it_uses_rows()
     (abandoned,) = folders(temporary_folder)
     monkeypatch.setattr(os, "getuid", lambda: 12_345)
     SharedRows(arrays, order).close()
@@ -240,6 +242,7 @@ def test_a_device_without_room(arrays, order, temporary_folder, monkeypatch):
     assert not folders(temporary_folder)
 
 
+@needs_locks  # others refuse to remove open files
 def test_files_that_are_gone_when_they_are_to_be_shared(arrays, order, temporary_folder):
     rows = SharedRows(arrays, order)
     pickled = pickle.dumps(rows)

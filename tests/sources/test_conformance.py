@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.sources import open_source, take
+from tests.running import START_METHODS
 from tests.sources.elsewhere import read_pickled
 from tests.sources.stores import CUTS, KINDS, N_ROWS, ROWS
 
@@ -106,6 +107,7 @@ def test_another_process_opens_it_again(sources, other_process, request):
         np.testing.assert_array_equal(backward, ROWS[name][95:320][::-1])
 
 
+@pytest.mark.skipif("fork" not in START_METHODS, reason="processes are not forked here")
 def test_a_forked_process_reads_it(sources):
     context = multiprocessing.get_context("fork")
     for source in sources.values():

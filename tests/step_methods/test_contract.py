@@ -8,7 +8,7 @@ import pytest
 
 from pymc_austerity import AusterityMH, RandomWalkProposal, StaleDataError
 from pymc_austerity.step_methods.few_rows import FewRowsStep
-from tests.running import assert_same_draws, built, sample
+from tests.running import START_METHODS, assert_same_draws, built, sample
 from tests.step_methods import cases
 from tests.step_methods.cases import METROPOLIS, PAPER
 from tests.step_methods.models import (
@@ -102,9 +102,9 @@ def test_beside_other_step_methods():
     assert "tree_depth" in with_nuts["sample_stats"]
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", START_METHODS)
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.few("fork")
+@pytest.mark.few(START_METHODS[0])
 def test_variables_of_other_step_methods_reach_the_workers(context):
     model = groups()
     with model:

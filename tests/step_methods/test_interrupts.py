@@ -18,16 +18,18 @@ from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
     restore_interrupts,
 )
-from tests.running import built, sample
+from tests.running import START_METHODS, built, sample
 from tests.step_methods.models import normal_mean
 
 REPOSITORY = Path(__file__).parents[2]
 
-WAYS = [("sequential", 5, "all"), ("fork", 3, "few"), ("fork", 5, "all")]
-WAYS += [(context, 100, "few") for context in ("sequential", "fork", "spawn")]
+WAYS = [("sequential", 5, "all"), (START_METHODS[0], 3, "few"), (START_METHODS[0], 5, "all")]
+WAYS += [(context, 100, "few") for context in ("sequential", *START_METHODS)]
+needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes")
 
 
-@pytest.mark.few("fork-3-few")
+@needs_groups
+@pytest.mark.few(f"{START_METHODS[0]}-3-few")
 @pytest.mark.parametrize(("context", "n_trials", "rows"), WAYS)
 def test_no_draws_are_lost(context, n_trials, rows):
     """Signals come from another process at random times, many of them in compiled code."""
@@ -203,6 +205,7 @@ def test_other_errors_of_the_system_pass():
         set_up()
 
 
+@needs_groups
 @pytest.mark.slow
 def test_set_up_can_be_interrupted():
     script = """

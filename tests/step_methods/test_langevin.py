@@ -48,7 +48,7 @@ class TestGradients:
     @pytest.mark.parametrize("build", [normal_regression, groups, logistic])
     def test_all_rows_give_that_of_the_model(self, build, rng):
         model = build()
-        step, gradients = gradients_of(model, LangevinProposal(batch_size=None), **PAPER, **SLOW)
+        step, gradients = gradients_of(model, LangevinProposal(batch_size="all"), **PAPER, **SLOW)
         expected = model.compile_dlogp()
         for _ in range(3):
             point = rng.normal(scale=0.5, size=step.target.start.size)
@@ -112,7 +112,7 @@ def exact():
 RESIDUALS = {"epsilon": 1e-6, "control_variates": 2, "batch_size": 150}
 
 VARIANTS = {
-    "MALA": ({"batch_size": None}, {"epsilon": 0.0}),
+    "MALA": ({"batch_size": "all"}, {"epsilon": 0.0}),
     "small batches": ({"batch_size": 30}, {"epsilon": 0.0}),
     "small batches, fixed large steps": (
         {"batch_size": 150, "step_size": 0.02},

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pymc.dims as pmd
 import pytest
-from pymc.model.transform.optimization import freeze_dims_and_data
+from pymc.model.transform import optimization
 
 from pymc_austerity import GroupedMH
 from tests.running import assert_alike, built, sample
@@ -32,9 +32,11 @@ def plain(data, lib=pm) -> pm.Model:
 
 
 MODELS = {
-    "frozen": lambda data: freeze_dims_and_data(plain(data)),
+    "freeze_dims_and_data": lambda data: optimization.freeze_dims_and_data(plain(data)),
     "dims": lambda data: plain(data, pmd),
 }
+if hasattr(optimization, "freeze_model"):  # PyMC 6
+    MODELS["freeze_model"] = lambda data: optimization.freeze_model(plain(data))
 
 
 def draws(model):
@@ -47,7 +49,7 @@ def expected(data):
     return draws(plain(data))
 
 
-@pytest.mark.parametrize("kind", ["frozen", "dims"])
+@pytest.mark.parametrize("kind", MODELS)
 def test_the_posterior_is_that_of_the_plain_model(data, expected, kind):
     # 2,000 draws are worth 400 or more: five standard errors of a difference
     assert_alike(draws(MODELS[kind](data)), expected, ("effect", "sd", "slope"), 0.35, 0.22)
