@@ -225,10 +225,5 @@ def test_set_up_can_be_interrupted():
                     outcomes.append("interrupted")
         assert len(outcomes) == 6, outcomes
         """
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)],
-        cwd=REPOSITORY,
-        check=True,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-    )
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, start_new_session=True)
