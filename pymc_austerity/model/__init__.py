@@ -33,7 +33,7 @@ from pymc_austerity.model.levels.prior_terms import (
     level_terms,
     partial_row_free,
 )
-from pymc_austerity.model.levels.products import candidates_for_centering, centered
+from pymc_austerity.model.levels.products import centered
 from pymc_austerity.model.levels.zero_sum import free_levels
 from pymc_austerity.model.predictors.derivatives import PredictorDerivatives, predictor_derivatives
 from pymc_austerity.model.predictors.find import find_predictors

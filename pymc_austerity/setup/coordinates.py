@@ -1,6 +1,6 @@
 """The coordinates in which points move: the user's, products with scales, levels with free mean."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.model import (
     RowLikelihood,
-    candidates_for_centering,
     centered,
     free_levels,
     verify_centered,
@@ -157,16 +156,11 @@ def centered_problem(problem: Problem) -> tuple[Problem, Coordinates]:
     """
     if problem.shared:
         return problem, Coordinates(problem.start)
-    known, candidates = problem.prepared.centered, candidates_for_centering(problem.parts)
-    key = _names(problem.variables), _names(candidates)
+    known, key = problem.prepared.centered, tuple(v.name for v in problem.variables)
     if key not in known:
         known[key] = _centered(problem)
     own, coordinates = known[key]
     return own, coordinates
-
-
-def _names(variables: Sequence) -> tuple[str, ...]:
-    return tuple(variable.name for variable in variables)
 
 
 def _centered(problem: Problem) -> tuple[Problem, Coordinates]:

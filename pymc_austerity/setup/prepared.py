@@ -60,8 +60,7 @@ class PreparedModel:
     problems : dict
         The problems that were posed, by the names of the variables.
     centered : dict
-        Problems with products in place of factors, by the names of the variables and of those that
-        may be factors.
+        Problems with products in place of factors, by the names of the variables.
     no_groups : str
         Why levels are not moved by themselves, as a clause; empty if that was not tried.
     has_groups : bool
@@ -81,7 +80,7 @@ class PreparedModel:
     stages: dict[str, float] = field(default_factory=dict)
     targets: dict[tuple[str, ...], Any] = field(default_factory=dict)
     problems: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = field(default_factory=dict)
+    centered: dict[tuple[str, ...], Any] = field(default_factory=dict)
     no_groups: str = ""
     has_groups: bool = False
 

@@ -274,7 +274,7 @@ class _Choice:
         looked_at: list[_Best] = []
         with reviewed(math.inf, float):  # set-up is over, and the time of chains is measured
             for step, found in sorted(tried, key=_by_time):
-                if any(asks(step, found, self.costs) for asks in (_leaves_a_doubt, _may_stay)):
+                if _leaves_a_doubt(step, found, self.costs) or _may_stay(step, found, self.costs):
                     self._tries_nuts()
                 longer = _looked_at(step, found, self._point, self.costs)
                 looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
@@ -400,7 +400,7 @@ def _looked_at(
     for n_steps in _PROBE_STEPS:
         if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
             found = probe(step, point, longest, n_steps)
-    if _may_stay(step, found, costs):
+    if _may_stay(step, found, costs) and not _why_not(step, found, costs):
         found = probe(step, point, longest, _LONGEST_PROBE)
     return found
 
@@ -422,7 +422,7 @@ def _may_stay(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
     """
     is_low = isinstance(step, FewRowsStep) and found.share_effective < _CLEARLY_ENOUGH
     is_near = found.seconds_per_effective_draw * _FAR_FASTER > costs[0].per_draw
-    return is_low and is_near and not _why_not(step, found, costs)
+    return is_low and is_near
 
 
 def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:

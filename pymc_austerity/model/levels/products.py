@@ -369,7 +369,7 @@ def centered(at: ModelAt) -> Centered | None:
     >>> found.products(np.array([np.log(2.0), 1.0, 2.0, 3.0, 4.0, 5.0])).round(3)
     array([ 0.693,  2.   ,  4.   ,  6.   ,  8.   , 10.   ])
     """
-    split, candidates = at.likelihood, candidates_for_centering(at)
+    split, candidates = at.likelihood, _candidates(at)
     if not candidates:
         return None
     rows = deduplicated(split.rows)
@@ -392,7 +392,7 @@ def centered(at: ModelAt) -> Centered | None:
     return Centered(likelihood, names, there, back)
 
 
-def candidates_for_centering(at: ModelAt) -> list[Variable]:
+def _candidates(at: ModelAt) -> list[Variable]:
     """Numbers and arrays of numbers that are not transformed."""
     model = at.likelihood.model
     rvs, transforms = model.values_to_rvs, model.rvs_to_transforms
