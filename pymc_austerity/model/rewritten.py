@@ -1,6 +1,7 @@
 """Rewrites of a model's graph: on full data, inlined, widened, small matrices spelled out."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pymc_austerity._pymc import (
     MinibatchOp,
     OpFromGraph,
     ScalarFromTensor,
+    SharedVariable,
     Softmax,
     SolveTriangular,
     Variable,
@@ -35,13 +37,16 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     toposort,
 )
-from pymc_austerity.errors import DataError, NotRowwiseError
+from pymc_austerity.errors import AusterityWarning, DataError, NotRowwiseError
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import behind, has_axes_moved
 from pymc_austerity.model.operations.table import scalar_name
 
 _DEEPEST = 50
-_NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
+_NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"}
+"""Types in which whole numbers overflow, or cannot be negative."""
+_SAME = 1e-4
+"""Relative difference of two sums that only rounding may make."""
 _LARGEST = 6
 """Rows of a matrix beyond which there would be too many operations."""
 
@@ -143,36 +148,65 @@ def refuse_overflow(
     ------
     DataError
         PyMC's log-density is not finite, and that of the formula may be.
+
+    Warns
+    -----
+    AusterityWarning
+        PyMC's log-density is finite, and is not that of the formula.
     """
     for name, term in terms.items():
-        narrow = [v for v in ancestors([term]) if _is_narrow(v)]
-        values = (
-            pytensor.function([], [*narrow, *widened(narrow)], mode="FAST_COMPILE")()
-            if narrow
-            else []
-        )
-        pairs = zip(values[: len(narrow)], values[len(narrow) :], strict=True)
-        wrong = [(found, exact) for found, exact in pairs if found != exact]
-        if not wrong:
+        overflow = next(filter(None, map(_overflow, ancestors([term]))), None)
+        if overflow is None:
             continue
-        evaluate = pytensor.function(
-            value_vars, term.sum(), mode="FAST_COMPILE", on_unused_input="ignore"
-        )
-        if not np.isfinite(evaluate(*start)):
-            found, exact = wrong[0]
+        if not np.isfinite(_sum_of(term, value_vars, "FAST_COMPILE")(*start)):
             raise DataError(
-                f"the log-density of {name!r} is not finite in PyMC because {exact} does not fit "
-                f"into the type of its whole numbers, {found.dtype}, and becomes {found}: write "
-                "them with a decimal point, as in 100.0."
+                f"the log-density of {name!r} is not finite in PyMC because {overflow}: write "
+                "them with a decimal point, as in 100.0, and data with astype(float)."
+            )
+        if _differs_in_pymc(term, value_vars, start):
+            warnings.warn(
+                f"PyMC computes other numbers than the formula of {name!r} says because "
+                f"{overflow}: exact and sequential decisions follow the formula, NUTS follows "
+                "PyMC; give data with astype(float).",
+                AusterityWarning,
+                stacklevel=2,
             )
 
 
-def _is_narrow(variable: Variable) -> bool:
-    """Whether it is one whole number of few bits that is computed from constants."""
+def _sum_of(term: Variable, value_vars: Sequence[Variable], mode: str | None) -> Callable:
+    return pytensor.function(value_vars, term.sum(), mode=mode, on_unused_input="ignore")
+
+
+def _differs_in_pymc(
+    term: Variable, value_vars: Sequence[Variable], start: Sequence[NDArray]
+) -> bool:
+    """Whether what PyTensor compiles changes otherwise than the formula between two points."""
+    other = [at + 0.25 if at.dtype.kind == "f" else at for at in start]
+    found, exact = (
+        function(*other) - function(*start)
+        for function in (_sum_of(graph, value_vars, None) for graph in (term, *widened([term])))
+    )
+    return bool(np.isfinite(exact) and abs(found - exact) > _SAME * (1.0 + abs(exact)))
+
+
+def _overflow(variable: Variable) -> str | None:
+    """How whole numbers that no parameter changes overflow in a variable, as a clause."""
     if variable.owner is None or getattr(variable, "dtype", "") not in _NARROW:
-        return False
-    is_one = isinstance(variable.owner.op, Elemwise) and all(variable.type.broadcastable)
-    return is_one and all(v.owner or isinstance(v, Constant) for v in ancestors([variable]))
+        return None
+    is_cast = not isinstance(variable.owner.op, Elemwise) or scalar_name(variable.owner) == "Cast"
+    if is_cast or not all(
+        v.owner or isinstance(v, Constant | SharedVariable) for v in ancestors([variable])
+    ):
+        return None
+    found, exact = pytensor.function([], [variable, *widened([variable])], mode="FAST_COMPILE")()
+    differ = np.flatnonzero(np.ravel(found) != np.ravel(exact))
+    if not differ.size:
+        return None
+    first = differ[0]
+    return (
+        f"{np.ravel(exact)[first]} does not fit into the type of its whole numbers, {found.dtype}, "
+        f"and becomes {np.ravel(found)[first]}"
+    )
 
 
 def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
@@ -221,7 +255,8 @@ def _converted(operand: Variable, result: np.dtype) -> Variable:
     precision = pytensor.config.floatX
     if result.kind in "iu" or (is_single and precision == "float64"):
         return _cast(operand, "int64" if is_whole else precision)
-    return _cast(operand, precision) if is_single and is_whole else operand
+    is_narrow = operand.dtype in _NARROW and result.kind == "f"
+    return _cast(operand, precision) if is_narrow or (is_single and is_whole) else operand
 
 
 def _cast(variable: Variable, dtype: str) -> Variable:

@@ -23,7 +23,7 @@ from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose, with_kinks
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
+from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows, expansion_agrees
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import PILOT_PAIRS, SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import (
@@ -89,6 +89,8 @@ def with_control_variates(
             reason = f"the posterior has {n_modes} modes"
             return NoPlan(reason, _OF_MODES, normal_approximations(modes))
         residuals = expanded.residuals(modes.anchor.point)
+        if not expansion_agrees(expanded, residuals, modes.anchor, problem):
+            return NoPlan("derivatives of its rows give other numbers than the model")
     except NoAnchorError as error:
         return NoPlan(str(error))
     except underivable:

@@ -1,14 +1,14 @@
 """Functions of the rows for set-up and decisions, with linear predictors or without."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import Differentiable, ResidualFunction
+from pymc_austerity.control_variates import Anchor, Differentiable, ResidualFunction
 from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.model import (
     Kernel,
@@ -27,6 +27,7 @@ __all__ = [
     "ExpandedRows",
     "Residuals",
     "expanded_rows",
+    "expansion_agrees",
     "row_differences",
 ]
 
@@ -35,6 +36,9 @@ _MOST_STORED = 8
 two numbers for each of them and one for each pair. They are computed when the row is read."""
 _MOST_BY_NUMPY = 16
 """Predictors beyond which second derivatives cost more than they save where there is no loop."""
+
+_COMPARED, _SHARE = 200, 1e-3
+"""Rows on which an expansion is compared with differences, and what may be between them."""
 
 _BY_KERNEL = "a small loop that was written for this model"
 
@@ -176,6 +180,33 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     if isinstance(plain, str) or isinstance(expanded, str):
         return _by_graph(problem, by_predictors, order, str(expanded))
     return _by_kernel(problem, by_predictors, plain, expanded)
+
+
+def expansion_agrees(
+    expanded: ExpandedRows, residuals: Residuals, anchor: Anchor, problem: Problem
+) -> bool:
+    """Whether residuals and the sum of what they leave out are the differences of the model.
+
+    Both come from derivatives, which are the only functions of the rows that are not compared with
+    the model elsewhere. The points are as far from each other as if there were no other rows.
+    """
+    rng = np.random.default_rng(0)
+    n_rows = problem.likelihood.n_in_model
+    chosen = rng.integers(0, n_rows, min(_COMPARED, n_rows))
+    block = tuple(array[chosen] for array in problem.likelihood.arrays)
+    at, far = anchor.point, np.sqrt(n_rows / chosen.size)
+    rows = replace(
+        anchor,
+        gradient=np.asarray(expanded.derivatives.gradient(at, *block)[1]),
+        hessian=np.asarray(expanded.derivatives.hessian(at, *block)),
+    )
+    pair = [(at + far * (anchor.draw(rng) - at)).astype(problem.start.dtype) for _ in range(2)]
+    with np.errstate(all="ignore"):
+        differences = expanded.differences(*pair, *block)
+        left = residuals.function(*pair, *residuals.block_of(block))
+        expected, found = differences.sum(), rows.expansion(*pair) + left.sum()
+        allowed = _SHARE * (np.abs(differences).sum() + np.abs(left).sum())
+    return not np.isfinite(expected) or bool(abs(found - expected) <= allowed)
 
 
 def _by_pytensor(reason: str) -> str:

@@ -1,5 +1,7 @@
 """Whole numbers and constants in single precision, as models have them."""
 
+import warnings
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -7,9 +9,10 @@ import pytensor.tensor as pt
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import DataError
+from pymc_austerity.errors import AusterityWarning, DataError
 from pymc_austerity.model import (
     DensityKernel,
+    compile_row_derivatives,
     row_free_difference_agrees,
     split_log_density,
     verify,
@@ -67,10 +70,54 @@ def test_differences_of_unsigned_data(dtype, rng):
     with pm.Model() as model:
         change = pm.Data("after", after) - pm.Data("before", before)
         pm.Normal("y", pm.Normal("effect") * change, 1.0, observed=Y)
-    split = split_log_density(model)
+    with pytest.warns(AusterityWarning, match="does not fit"):
+        split = split_log_density(model)
     found = verify(split, model.initial_point(), rng=rng).rows([np.array(0.3)], np.arange(30))
     expected = stats.norm(0.3 * (after.astype(float) - before), 1.0).logpdf(Y)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def model_of_products(n_rows, dtype):
+    rng = np.random.default_rng(3)
+    x, z = (rng.integers(0, 120, n_rows).astype(dtype) for _ in range(2))
+    products = x.astype(float) * z / 1000
+    with pm.Model() as model:
+        product = pm.Data("x", x) * pm.Data("z", z)
+        observed = 0.1 * products + rng.normal(size=n_rows)
+        pm.Normal("y", pm.Normal("b") * product / 1000, 1.0, observed=observed)
+    return model, products, observed
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_derivatives_do_not_overflow_in_products_of_data(dtype, rng):
+    model, products, observed = model_of_products(500, dtype)
+    at = at_start(model)
+    derivatives = compile_row_derivatives(at)
+    point = np.array([0.1])
+    value, gradient = derivatives.gradient(point, *at.likelihood.arrays)
+    assert gradient[0] == pytest.approx(((observed - 0.1 * products) * products).sum())
+    hessian = derivatives.hessian(point, *at.likelihood.arrays)
+    assert hessian[0, 0] == pytest.approx(-(products**2).sum())
+
+
+@pytest.mark.parametrize(
+    ("change", "does"), [(lambda x, z: x - z, True), (lambda x, z: x * z, False)]
+)
+def test_whole_numbers_that_overflow_in_what_pymc_compiles_are_named(change, does):
+    x, z = np.array([3, 200, 7], dtype="uint8"), np.array([4, 100, 7], dtype="uint8")
+    with pm.Model() as model:
+        mu = pm.Normal("b") * change(pm.Data("x", x), pm.Data("z", z))
+        pm.Normal("y", mu, 100.0, observed=Y[:3])
+    log_density = model.compile_logp()
+    numbers = change(x.astype(float), z.astype(float))
+    expected = stats.norm(0.25 * numbers, 100.0).logpdf(Y[:3]).sum() + stats.norm.logpdf(0.25)
+    assert (log_density({"b": 0.25}) != pytest.approx(expected)) == does
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        split_log_density(model)
+    sentences = [str(w.message) for w in found if w.category is AusterityWarning]
+    assert bool(sentences) == does
+    assert all("-1 does not fit" in s and "uint8, and becomes 255" in s for s in sentences)
 
 
 def test_precision_is_that_of_the_model():
