@@ -139,7 +139,7 @@ def _target(
         if isinstance(found, Target):
             return found
         without = found
-        _refuse_without_control_variates(settings, without.reason)
+        _refuse_without_control_variates(settings, without)
     say("storing the rows")
     source = problem.prepared.shuffled_rows
     differences, compiled_as = row_differences(problem)
@@ -173,9 +173,15 @@ def _in_a_sentence(without: NoPlan, *, all_rows: bool) -> str:
     return f"There are no control variates because {without.reason}: {remedy}."
 
 
-def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
+class SeveralModesError(SettingError):
+    """The posterior has several modes, of which a warning has told."""
+
+
+def _refuse_without_control_variates(settings: Settings, without: NoPlan) -> None:
+    reason = without.reason
     if settings.only_with_surrogate:
-        raise SettingError(f"{reason}: sample all rows by NUTS.")
+        error = SeveralModesError if without.modes else SettingError
+        raise error(f"{reason}: sample all rows by NUTS.")
     if settings.decides_exactly:
         raise SettingError(
             f"{settings.who_decides_exactly} is not possible without control variates, and there "

@@ -190,9 +190,8 @@ def _modes(
         # from levels that are all equal, as at the start, a search leads to a spread of 0
         assert problem.blocks is not None
         touched = np.setdiff1d(np.arange(start.size), problem.blocks.untouched)
-        start = conditional_mode(start, touched, posterior, rng=rng)
-        nearest = find_anchor(start, posterior, rng=rng, order=order)
-        start = nearest.point.astype(start.dtype)
+        begin = conditional_mode(start, touched, posterior, rng=rng)
+        nearest = find_anchor(begin, posterior, rng=rng, order=order)
     its: dict[str, Any] = {"nearest": nearest, "angles": problem.angles}
     return find_modes(start, posterior, rng=rng, order=order, **its)
 

@@ -14,6 +14,7 @@ from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators, rows_observed, rows_of_terms
 from pymc_austerity.model.rewritten import on_full_data
+from pymc_austerity.setup.build import SeveralModesError
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import (
@@ -123,7 +124,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
             best.step.take(_steps_per_draw(best.found, choice.costs))
             return best.step
         reason = best.why_not
-        has_looked = best.step is not None
+        has_looked = best.step is not None or best.has_several_modes
     if not has_looked:
         choice.warn_of_modes()
     choice.nuts.choose_because(reason, choice.started)
@@ -143,12 +144,15 @@ class _Best(NamedTuple):
         Why NUTS is better, as a clause; empty if it is not.
     is_late : bool
         Whether set-up was given up for the time that it took.
+    has_several_modes : bool
+        Whether set-up ended because it found several modes, and warned of them.
     """
 
     step: Any
     found: Probe
     why_not: str
     is_late: bool = False
+    has_several_modes: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -244,7 +248,7 @@ class _Choice:
     def _on_few_rows(self, seconds: float) -> _Best:
         """Set up what may be better than NUTS, within some processor time, and try it."""
         tried: list[tuple[Any, Probe]] = []
-        reason, is_late = "", False
+        reason, is_late, has_several_modes = "", False, False
         try:
             with within(seconds):
                 for step in self._candidates():
@@ -260,6 +264,7 @@ class _Choice:
             reason, is_late = str(error), True
         except (NotRowwiseError, DataError, SettingError) as error:
             reason = str(error).partition(": ")[0]
+            has_several_modes = isinstance(error, SeveralModesError)
         except Warning:  # where the user has made an error of it
             raise
         except Exception as error:  # noqa: BLE001  a defect of this package costs time, not a run
@@ -267,7 +272,9 @@ class _Choice:
                 f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
             )
             reason = f"set-up failed with {type(error).__name__}"
-        return self._best_of(tried) if tried else _Best(None, NOTHING_KNOWN, reason, is_late)
+        if tried:
+            return self._best_of(tried)
+        return _Best(None, NOTHING_KNOWN, reason, is_late, has_several_modes)
 
     def _best_of(self, tried: Sequence[tuple[Any, Probe]]) -> _Best:
         """The fastest one that longer chains say nothing against, where short ones left a doubt."""

@@ -77,3 +77,18 @@ def test_full_turns_of_an_angle_are_one_mode(rng):
             warnings.simplefilter("error", AusterityWarning)
             step = AusterityMH(epsilon=0.05)
     assert step.target.anchor is not None
+
+
+def test_modes_of_hierarchies_are_found_and_named_once(recwarn):
+    """A hierarchy is searched first near the mode of its levels, as its spread may vanish."""
+    rng = np.random.default_rng(2)
+    s, i = rng.normal(size=20), rng.integers(20, size=30_000)
+    j = (i + rng.integers(1, 20, size=i.size)) % 20
+    with pm.Model() as model:
+        levels = pm.Normal("s", 0.0, pm.HalfNormal("tau"), shape=s.size)
+        mu = levels[i] * levels[j]
+        pm.Normal("y", mu, 1.0, observed=rng.normal(s[i] * s[j], 1.0))
+    assert "2 modes" in built(model).summary
+    sentences = [str(w.message) for w in recwarn if issubclass(w.category, AusterityWarning)]
+    assert len(sentences) == 1
+    assert "2 modes of comparable weight, which differ most in 's'" in sentences[0]
