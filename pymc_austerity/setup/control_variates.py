@@ -258,25 +258,22 @@ def warn_of_modes(modes: Modes, problem: Problem) -> None:
             "mode, or a more informative prior."
         )
     elif modes.others:
+        apart = np.abs(modes.others[0].point - modes.anchor.point)
+        entry = int(np.argmax(apart / np.linalg.norm(modes.anchor.root, axis=1)))
+        found = several_modes(1 + len(modes.others), problem.name_of_entry(entry))
         sentence = (
-            f"The posterior has {1 + len(modes.others)} modes of comparable weight, which differ "
-            f"most in {_where_apart(modes, problem)!r}: chains start at any of them and may never "
-            "reach the others; constrain what the data do not identify, such as a sign or an "
-            "order, or give anchor= near the intended mode."
+            f"{found}: chains start at any of them and may never reach the others; constrain what "
+            "the data do not identify, such as a sign or an order, or give anchor= near the "
+            "intended mode."
         )
     else:
         return
     warnings.warn(sentence, AusterityWarning, stacklevel=6)
 
 
-def _where_apart(modes: Modes, problem: Problem) -> str:
-    """Name of the variable in which the modes differ most."""
-    apart = np.abs(modes.others[0].point - modes.anchor.point)
-    entry = int(np.argmax(apart / np.linalg.norm(modes.anchor.root, axis=1)))
-    blocks = zip(problem.layout.blocks, problem.variables, strict=True)
-    (variable,) = [v for block, v in blocks if entry in range(*block.entries.indices(apart.size))]
-    name: str = problem.model.values_to_rvs[variable].name
-    return name
+def several_modes(number: int, name: str) -> str:
+    """How many modes there are, and in which variable they differ most, as a clause."""
+    return f"The posterior has {number} modes of comparable weight, which differ most in {name!r}"
 
 
 def words_on_mode(modes: Modes) -> str:

@@ -100,6 +100,12 @@ class Problem:
         own = [every[block.entries] for block, variable in blocks if variable in variables]
         return np.concatenate([every[:0], *own])
 
+    def name_of_entry(self, entry: int) -> str:
+        """Name of the variable to which an entry of a point belongs."""
+        blocks, size = self.layout.blocks, self.start.size
+        (name,) = [b.name for b in blocks if entry in range(*b.entries.indices(size))]
+        return name
+
     @cached_property
     def angles(self) -> NDArray[np.intp]:
         """Entries that are the same after a full turn."""

@@ -29,6 +29,7 @@ from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.model import refuse_not_finite
 from pymc_austerity.model.predictors.structure import PointMap
 from pymc_austerity.model.rewritten import counterpart, on_full_data
+from pymc_austerity.setup.control_variates import several_modes
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
@@ -339,9 +340,9 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             layout = PointMap.of(self.vars, point)
             (number,) = layout.numbers(np.array([np.argmax(apart)]))
             warnings.warn(
-                f"The posterior has {len(modes)} modes of comparable weight, which differ most in "
-                f"{layout.names[number]!r}: a chain of NUTS may never leave the one where it "
-                "starts; constrain what the data do not identify, such as a sign or an order.",
+                f"{several_modes(len(modes), layout.names[number])}: a chain of NUTS may never "
+                "leave the one where it starts; constrain what the data do not identify, such as a "
+                "sign or an order.",
                 AusterityWarning,
                 stacklevel=_OF_USER,
             )

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, AusterityWarning
+from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
 from tests.running import built, sample
 
 
@@ -92,3 +92,34 @@ def test_modes_of_hierarchies_are_found_and_named_once(recwarn):
     sentences = [str(w.message) for w in recwarn if issubclass(w.category, AusterityWarning)]
     assert len(sentences) == 1
     assert "2 modes of comparable weight, which differ most in 's'" in sentences[0]
+
+
+def item_response(discriminations):
+    rng = np.random.default_rng(3)
+    person, item = np.indices((60, 20)).reshape(2, -1)
+    slopes = rng.normal(size=20)
+    eta = slopes[item] * (rng.normal(size=60)[person] - rng.normal(size=20)[item])
+    with pm.Model() as model:
+        ability = pm.Normal("ability", shape=60)
+        difficulty = pm.Normal("difficulty", shape=20)
+        a = discriminations()
+        logit = a[item] * (ability[person] - difficulty[item])
+        pm.Bernoulli("y", logit_p=logit, observed=rng.random(eta.size) < 1 / (1 + np.exp(-eta)))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("discriminations", "are_signs_open"),
+    [
+        (lambda: pm.Normal("a", 0.0, pm.HalfNormal("scale"), shape=20), True),
+        (lambda: pm.Normal("a", pm.Normal("mean"), 1.0, shape=20), True),
+        (lambda: pm.LogNormal("a", 0.0, 0.5, shape=20), False),
+    ],
+)
+def test_signs_that_no_row_notices_are_named(discriminations, are_signs_open, recwarn):
+    """All factors of the products start at 0, where the log-density has a saddle."""
+    step = built(item_response(discriminations), GroupedMH)
+    assert abs(step.target.sweep.posterior.anchor).max() > 0.5
+    sentences = [str(w.message) for w in recwarn if issubclass(w.category, AusterityWarning)]
+    assert len(sentences) == are_signs_open
+    assert all("2 modes of comparable weight" in s and "signs change" in s for s in sentences)

@@ -67,7 +67,14 @@ class PredictorDerivatives:
     @_quiet
     def values(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         """Log-likelihoods of the rows, shape (m,), nats."""
-        return next(iter(self.first(*self._at(point, block)[1], *block)))
+        return self.log_likelihoods(self._at(point, block)[1], block)
+
+    @_quiet
+    def log_likelihoods(
+        self, etas: Sequence[NDArray[np.float64]], block: Sequence[NDArray]
+    ) -> NDArray[np.float64]:
+        """Log-likelihoods of rows with given predictors, shape (m,), nats."""
+        return next(iter(self.first(*etas, *block)))
 
     @_quiet
     def gradient(self, point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:

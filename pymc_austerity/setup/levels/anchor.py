@@ -32,6 +32,9 @@ _LEAST_BEND, _MOST_REVERSED = 1e-6, 1_000
 """Least curvature then, as a share of the largest one; and entries beside the levels up to which
 their precision is made positive definite."""
 _STEPS_OF_A_ROUND = 20
+_LEAVES, _AWAY = 3, 0.5
+"""Times that a search leaves a saddle, and standard deviation of the entries where it goes on:
+products whose factors all start at 0 have no slope there."""
 _DENSE = 0.05
 """Share of entries other than zero from which on products of dense matrices take less time."""
 
@@ -97,6 +100,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     first = parts.factors[0].entries.shape
     value, gradient, rows = _at(parts, point, parts.row_sums(point))
     rounds, is_near = _ROUNDS if parts.blocks.untouched.size else 0, False
+    leaves = _LEAVES
     hessian, of = parts.row_hessian(point), point
     before = np.inf
     for number in range(_MOST_PASSES):
@@ -109,12 +113,21 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
         precision = sparse.csr_array(-(hessian + exact)[touched][:, touched])
         step = solved(precision, gradient[touched], first)
         distance = _length(step, gradient[touched])
-        if not rounds and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
+        is_end = not rounds and distance < _CLOSE_ENOUGH * np.sqrt(touched.size)
+        is_saddle = (is_end or leaves < _LEAVES) and _is_saddle(precision, first)
+        if is_end and is_saddle and leaves:
+            leaves -= 1
+            point = point.copy()
+            point[touched] += _AWAY * rng.standard_normal(touched.size)
+            value, gradient, rows = _at(parts, point, parts.row_sums(point))
+            hessian, of, before = parts.row_hessian(point), point, np.inf
+            continue
+        if is_end:
             if not np.array_equal(point[touched], of[touched]):
                 hessian = parts.row_hessian(point)
             return LevelAnchor(point, rows.gradient, hessian, exact)
         is_near = is_near or distance < _NEAR * np.sqrt(touched.size)
-        found = _ascended(parts, point, step, value)
+        found = None if is_saddle else _ascended(parts, point, step, value)
         if found is None:
             found = _ascended_damped(parts, point, precision, gradient[touched], value)
         point, value, gradient, rows = found
@@ -173,6 +186,30 @@ def solved(
     if not np.isfinite(solution).all():
         raise NoGroupsError("the Hessian of the log-density is singular")
     return solution
+
+
+def _is_saddle(precision: sparse.csr_array, first: tuple[int, int]) -> bool:
+    """Whether a precision as of `solved` is not positive definite, though those of all levels are.
+
+    Those of levels with few rows are not, where priors are wider than their mode would have them.
+    """
+    n = first[0] * first[1]
+    blocks = level_blocks(precision, np.arange(n).reshape(first))
+    try:
+        np.linalg.cholesky(blocks)
+    except np.linalg.LinAlgError:
+        return False
+    if precision.shape[0] == n:
+        return False
+    _, through = _eliminated(np.linalg.inv(blocks), precision[:n, n:])
+    options = {"SymmetricMode": True, "DiagPivotThresh": 0.0}
+    try:
+        left = sparse.csc_array(precision[n:, n:] - through)
+        factor = splu(left, permc_spec="MMD_AT_PLUS_A", options=options)
+    except RuntimeError:  # it is singular
+        return True
+    is_symmetric = np.array_equal(factor.perm_r, factor.perm_c)
+    return not is_symmetric or bool(np.any(factor.U.diagonal() <= 0.0))
 
 
 def _eliminated(

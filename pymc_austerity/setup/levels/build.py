@@ -1,6 +1,7 @@
 """From a model to the moves of its levels."""
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.deciding.exact import StoredResiduals, rows_named
+from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.levels import (
     FreeMean,
     GroupedPosterior,
@@ -31,6 +33,7 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.rows import Store
 from pymc_austerity.setup.compiled_target import KernelOnRows
+from pymc_austerity.setup.control_variates import several_modes
 from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
@@ -54,6 +57,7 @@ from pymc_austerity.setup.levels.grouped_model import GroupedModel, stored_by_le
 from pymc_austerity.setup.levels.invariances import (
     exchange_of,
     nested_levels,
+    reflected_mode,
     unread_directions,
 )
 from pymc_austerity.setup.prepared import PreparedModel
@@ -173,6 +177,7 @@ def build_grouped(
     anchor = find_level_anchor(parts, problem.start)
     say("bounding the rows")
     found = _moves(parts, anchor, expanded, levels, means)
+    _warn_of_signs(parts, anchor, found.sweep.posterior)
     say("trying sweeps")
     with rows_named(numbers):
         pilot = pilot_sweeps(found.sweep)
@@ -188,6 +193,21 @@ def build_grouped(
             pilot = pilot_sweeps(found.sweep)
     return GroupedTarget(
         found.sweep, parts.rows, numbers, coordinates, found.reads_all, found.compiled_as, pilot
+    )
+
+
+def _warn_of_signs(parts: GroupedModel, anchor: LevelAnchor, posterior: GroupedPosterior) -> None:
+    """Warn where signs that no row notices make another mode."""
+    other = reflected_mode(parts, anchor, posterior)
+    if other is None:
+        return
+    apart = np.abs(other - anchor.point) * np.sqrt(np.maximum(-anchor.hessian.diagonal(), 0.0))
+    found = several_modes(2, parts.problem.name_of_entry(int(np.argmax(apart))))
+    warnings.warn(
+        f"{found}: no row notices if signs change, and chains stay where they start; constrain a "
+        "sign, as by a positive prior.",
+        AusterityWarning,
+        stacklevel=6,
     )
 
 

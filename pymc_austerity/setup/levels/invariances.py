@@ -1,7 +1,7 @@
-"""What no row notices: directions, fields along which entries flow, and nested levels."""
+"""What no row notices: directions, fields along which entries flow, nested levels, and signs."""
 
 from collections.abc import Iterator, Sequence
-from itertools import permutations
+from itertools import combinations_with_replacement, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,10 @@ _MOST_TERMS, _MOST_NUMBERS = 400, 20_000_000
 
 _POINTS, _WINDOWS, _ROWS = 3, 4, 250
 """Points about the anchor, and windows of so many rows, at which fields are looked for."""
+
+_NEGLIGIBLE, _APART = 7.0, 4.0
+"""Nats by which a mode may be below another one of comparable weight, and their least distance in
+standard deviations."""
 
 _LARGEST, _STEP = 1.0, 1e-2
 """Largest change of an entry by a step that priors allow, and step of differences of the prior."""
@@ -243,6 +247,61 @@ def nested_levels(
     return tuple(found)
 
 
+def reflected_mode(
+    parts: GroupedModel, anchor: LevelAnchor, posterior: GroupedPosterior
+) -> NDArray[np.float64] | None:
+    """Another mode of comparable weight, where a product has opposite factors; None without one.
+
+    Parameters
+    ----------
+    parts, anchor, posterior
+        As in `exchange_of`.
+
+    Notes
+    -----
+    Candidates change the signs of all that one predictor reads, or two of them do, as do those of
+    an ability and a discrimination. That no row changes is verified.
+    """
+    columns, own = _columns(parts), parts.blocks.untouched[parts.scaled]
+    if columns.shape[1] > _MOST_COLUMNS:
+        return None
+    for read in _read_together(parts, anchor, columns):
+        signs = np.where(columns[:, read].sum(axis=1) > 0.0, -1.0, 1.0)
+        moved = (1.0 - signs) * anchor.point
+        if -float(moved @ (anchor.hessian @ moved)) < _APART**2:
+            continue
+        means = signs.copy()
+        means[own] = -1.0
+        rng = np.random.default_rng(9)
+        here = anchor.point + _NEARBY * rng.standard_normal(anchor.point.size)
+        if not _same_rows(parts, signs * here, here):
+            continue
+        for point in (signs * anchor.point, means * anchor.point):
+            if float(posterior.row_free_part(point, anchor.point)) > -_NEGLIGIBLE:
+                return np.asarray(point)
+    return None
+
+
+def _read_together(
+    parts: GroupedModel, anchor: LevelAnchor, columns: sparse.csc_array
+) -> Iterator[NDArray[np.bool_]]:
+    """Which columns one predictor reads, or two, where some rows keep their log-likelihoods."""
+    derivatives, n_leaves = parts.derivatives, len(parts.problem.likelihood.leaves)
+    block = parts.rows.window(0, min(_ROWS, parts.rows.n_rows))[:n_leaves]
+    designs = derivatives.designs(block)
+    near = anchor.point + _NEARBY * np.random.default_rng(9).standard_normal(anchor.point.size)
+    etas = [design.eta(near) for design in designs]
+    before = derivatives.log_likelihoods(etas, block)
+    reads: dict[int, NDArray[np.bool_]] = {}
+    for pair in combinations_with_replacement(range(len(etas)), 2):
+        turned = [-eta if k in pair else eta for k, eta in enumerate(etas)]
+        if _are_same(derivatives.log_likelihoods(turned, block), before):
+            for k in set(pair) - set(reads):
+                own = (columns[:, [c]].toarray() for c in range(columns.shape[1]))
+                reads[k] = np.array([np.any(designs[k].product(column) != 0.0) for column in own])
+            yield reads[pair[0]] | reads[pair[1]]
+
+
 def _level_of_each(
     anchor: LevelAnchor, own: NDArray[np.int64], others: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
@@ -265,10 +324,19 @@ def _columns(parts: GroupedModel) -> sparse.csc_array:
 
 def _change_nothing(parts: GroupedModel, anchor: NDArray[np.float64], fields: VectorFields) -> bool:
     """Whether each row has the same log-likelihood after a flow."""
-    rng, values = np.random.default_rng(9), parts.derivatives.values
+    rng = np.random.default_rng(9)
     here = anchor + _NEARBY * rng.standard_normal(anchor.size)
     there, _ = fields.flow(rng.uniform(0.5, 1.0, size=fields.n_directions), here)
+    return _same_rows(parts, there, here)
+
+
+def _same_rows(parts: GroupedModel, there: NDArray[np.float64], here: NDArray[np.float64]) -> bool:
+    """Whether each row has the same log-likelihood at two points."""
+    values = parts.derivatives.values
     return all(
-        np.allclose(values(there, *block), values(here, *block), rtol=_SAME, atol=_SAME)
-        for block in parts.blocks_of_rows()
+        _are_same(values(there, *block), values(here, *block)) for block in parts.blocks_of_rows()
     )
+
+
+def _are_same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    return np.allclose(one, other, rtol=_SAME, atol=_SAME)
