@@ -62,6 +62,8 @@ from pymc_austerity.model.terms import (
 from pymc_austerity.model.verify import (
     Verified,
     differences_agree,
+    faults_named,
+    refuse_faulty,
     row_free_difference_agrees,
     verify,
     verify_centered,

@@ -1,6 +1,7 @@
 """The numerical guard: the cut graph must give the numbers of the model itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity._pymc import TensorType, clone_replace
-from pymc_austerity.errors import DataError, NotRowwiseError
+from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread, rounded_otherwise
 from pymc_austerity.model.cut import RowLeaf, array_of
 from pymc_austerity.model.cut.known import jittered
@@ -87,6 +88,41 @@ def _compiled(split: RowLikelihood, more: list, output: Any, mode: Any) -> Calla
         return pytensor.function(inputs, output, mode=mode, on_unused_input="ignore")
     with split.model:  # so that its check_bounds is honored
         return pm.compile(inputs, output, mode=mode, on_unused_input="ignore")
+
+
+def refuse_faulty(model: pm.Model) -> None:
+    """Refuse a model whose log-density cannot be evaluated, as where an index is out of range.
+
+    It is evaluated in Python: what numba compiles does not check indices.
+
+    Raises
+    ------
+    DataError
+        Says what PyTensor finds.
+    """
+    values, point = model.value_vars, model.initial_point()
+    its: dict[str, Any] = {"mode": WITHOUT_CHECKS, "on_unused_input": "ignore"}
+    try:
+        function = pytensor.function(values, model.logp(), **its)
+        function(*(point[variable.name] for variable in values))
+    except (AssertionError, IndexError, ValueError) as error:
+        first = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(
+            f"the log-density cannot be evaluated where chains start ({first}): mend the index or "
+            "the shape of the term for which model.point_logps() fails."
+        ) from error
+
+
+@contextmanager
+def faults_named(model: pm.Model) -> Iterator[None]:
+    """Raise the errors of `refuse_faulty` in the place of others."""
+    try:
+        yield
+    except (DataError, NotRowwiseError, SettingError):
+        raise
+    except (AssertionError, IndexError, ValueError):
+        refuse_faulty(model)
+        raise
 
 
 def finite_nearby(

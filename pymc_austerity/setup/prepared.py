@@ -15,6 +15,7 @@ from pymc_austerity.errors import DataError
 from pymc_austerity.model import (
     RowLikelihood,
     Verified,
+    faults_named,
     split_log_density,
     verify,
     verify_examples,
@@ -158,9 +159,11 @@ def prepare(
     generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
     names, folder = checked_data(data), checked_setup_folder(setup_folder, data)
-    split = split_log_density(model, likelihood=likelihood, axis=axis, point=point, examples=names)
-    say("verifying the cut")
-    verified = verify(split, point, rng=generator)
+    its: dict[str, Any] = {"likelihood": likelihood, "axis": axis, "point": point}
+    with faults_named(model):
+        split = split_log_density(model, examples=names, **its)
+        say("verifying the cut")
+        verified = verify(split, point, rng=generator)
     rows = None
     if data is None:
         _say_if_mapped(model)

@@ -23,10 +23,17 @@ Say: TypeAlias = Callable[[str], object]
 
 
 @contextmanager
-def setup_progress(name: str) -> Iterator["Stage"]:
+def setup_progress(name: str, first: str = "starting") -> Iterator["Stage"]:
     """Show a spinner with the current stage on terminals and in notebooks, and time the stages.
 
     Elsewhere, the log says that set-up is under way if it takes more than a second.
+
+    Parameters
+    ----------
+    name : str
+        What is set up.
+    first : str
+        The first stage.
 
     Examples
     --------
@@ -35,17 +42,21 @@ def setup_progress(name: str) -> Iterator["Stage"]:
     >>> list(say.seconds)
     ['starting', 'finding the posterior mode']
     """
+    if _shown:  # one terminal has one spinner
+        with _shown[-1].shown(first):
+            yield _shown[-1]
+        return
     console = Console(stderr=True)
     # Without ipywidgets rich fills the cell with warnings.
     in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
     if not (in_notebook or (console.is_terminal and not console.is_jupyter)):
-        stage = Stage(str)
+        stage = Stage(str, first)
         with _logged_if_long(name, stage):
             yield stage
         stage.end()
         return
-    with console.status(f"{name}: starting") as status:
-        stage = Stage(lambda text: status.update(f"{name}: {text}"))
+    with console.status(f"{name}: {first}") as status:
+        stage = Stage(lambda text: status.update(f"{name}: {text}"), first)
         _shown.append(stage)
         try:
             yield stage
@@ -79,17 +90,30 @@ class Stage:
         What stages took that are over.
     """
 
-    def __init__(self, show: Callable[[str], object]) -> None:
-        self._show, self.text = show, "starting"
+    def __init__(self, show: Callable[[str], object], first: str) -> None:
+        self._show, self.text = show, first
         self.seconds: dict[str, float] = {}
         self._began = time.perf_counter()
 
     def __call__(self, text: str) -> None:
         """Show another stage."""
         end_if_late()
+        self._turn_to(text)
+
+    def _turn_to(self, text: str) -> None:
         self.end()
         self.text = text
         self._show(text)
+
+    @contextmanager
+    def shown(self, text: str) -> Iterator[None]:
+        """Show another stage for the time of a block."""
+        before = self.text
+        self._turn_to(text)
+        try:
+            yield
+        finally:
+            self._turn_to(before)
 
     def end(self) -> None:
         """Note what the stage took."""

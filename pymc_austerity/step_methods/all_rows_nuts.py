@@ -26,7 +26,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.control_variates import heaviest_modes
 from pymc_austerity.errors import AusterityWarning, SettingError
-from pymc_austerity.model import refuse_not_finite
+from pymc_austerity.model import refuse_faulty, refuse_not_finite
 from pymc_austerity.model.predictors.structure import PointMap
 from pymc_austerity.model.rewritten import counterpart, on_full_data
 from pymc_austerity.setup.control_variates import several_modes
@@ -216,6 +216,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         transforms = model.rvs_to_transforms.values()
         self._has_angles = any(isinstance(t, CircularTransform) for t in transforms)
         self._describe(model, rows)
+        refuse_faulty(model)
 
     def use(self, settings: Mapping[str, Any]) -> None:
         """Take settings that ``pm.sample`` was given for NUTS, and PyMC's defaults of others.

@@ -27,6 +27,7 @@ from pymc_austerity.setup.model_inputs import checked_point
 from pymc_austerity.setup.normality import spread_of_residuals
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
+from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on_all_rows
 from pymc_austerity.step_methods.expected_time import (
@@ -193,7 +194,8 @@ class _Choice:
         kwargs = self._request.options.compile_kwargs
         its = {"point": self._point, "rows": self.rows, "rng": self._request.rng}
         its["compile_kwargs"] = kwargs
-        return on_all_rows(self._variables, self._model, its)
+        with setup_progress("AusterityMH", "compiling NUTS"):
+            return on_all_rows(self._variables, self._model, its)
 
     def measure(self, started: float) -> bool:
         """Find out what NUTS takes, where it moves all variables and can begin.
@@ -207,7 +209,9 @@ class _Choice:
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
             return False
         try:
-            self.costs = (measured_cost(step, self._point, started, self.size), *self.costs)
+            with setup_progress("AusterityMH", "trying NUTS"):
+                measured = measured_cost(step, self._point, started, self.size)
+            self.costs = (measured, *self.costs)
         except Warning:
             raise
         except Exception as error:  # noqa: BLE001  the chains say it, unless they begin elsewhere
@@ -218,7 +222,8 @@ class _Choice:
         """Warn where there are several modes, unless set-up has looked for them on few rows."""
         if isinstance(self.nuts, AllRowsNUTS) and len(self.nuts.vars) == len(self._variables):
             seconds = max(_MODES_SECONDS, _MODES_SHARE * self.costs[0].of_run)
-            self.nuts.warn_of_modes(self._point, seconds)
+            with setup_progress("AusterityMH", "looking for other modes"):
+                self.nuts.warn_of_modes(self._point, seconds)
 
     def best_on_few_rows(self) -> _Best:
         """The best step method of this package, beside a NUTS that is tried where that decides."""

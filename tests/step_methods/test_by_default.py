@@ -544,3 +544,16 @@ def test_modes_that_chains_of_nuts_may_not_reach_are_told(is_square, recwarn):
     assert not is_square or "has 2 modes of comparable weight, which differ most in 'a'" in found[0]
     if not is_square:
         np.testing.assert_allclose(step.hessian(np.array([0.3])), [[-201.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"epsilon": 0.05}])
+@pytest.mark.parametrize("n_in_column", [59, 60])
+def test_models_that_cannot_be_evaluated_are_refused_with_a_remedy(settings, n_in_column):
+    """What numba compiles reads whatever is in memory behind the last level."""
+    with pm.Model() as model:
+        levels = pm.Normal("levels", shape=5)
+        group = pm.Data("group", np.arange(60) % (5 if n_in_column < 60 else 6))
+        mu = levels[group] * pm.Data("x", np.ones(n_in_column))
+        pm.Normal("y", mu, 1.0, observed=np.zeros(60))
+    with pytest.raises(DataError, match="cannot be evaluated where chains start"):
+        built(model, **settings)
