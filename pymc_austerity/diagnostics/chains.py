@@ -8,10 +8,11 @@ import pandas as pd
 import xarray as xr
 
 from pymc_austerity.diagnostics.convergence import (
+    FROZEN,
     MIN_DRAWS,
     Convergence,
     convergence_of,
-    frozen_entry,
+    slowest_entry,
 )
 from pymc_austerity.diagnostics.decisions import (
     above_limit,
@@ -148,7 +149,7 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     Reasons are more wrong decisions than the limit, an r_hat above 1.01 (1.05 in
     runs of fewer than 1,000 draws), fewer than 400 effective draws among at least 1,000, chains
     whose rows read or acceptance rates differ by more than a factor of 3, a single chain of fewer
-    than 10 effective draws, and no accepted proposal at all.
+    than 10 effective draws, or fewer than 100 among at least 1,000, and no accepted proposal.
 
     Parameters
     ----------
@@ -215,10 +216,11 @@ def _on_chains(
         )
         return
     if not statistics.sizes["chain"] > 1:
-        if look_at_draws and (frozen := frozen_entry(idata)):
-            name, ess = frozen
+        if look_at_draws and (slowest := slowest_entry(idata)):
+            name, ess = slowest
             draws = f"{ess:,.0f} effective draws of {statistics.sizes['draw']:,}"
-            yield f"the chain hardly moved ('{name}': {draws})", _poor_mixing(info)
+            what = "hardly moved" if ess < FROZEN else "mixes slowly"
+            yield f"the chain {what} ('{name}': {draws})", _poor_mixing(info)
         return
     convergence = convergence_of(idata) if look_at_draws else None
     if found := on_chains(info, usage, convergence):

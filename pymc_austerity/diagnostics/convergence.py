@@ -31,8 +31,9 @@ _ENOUGH = 1_000
 _MIXES = 25.0
 """Effective draws of each single chain that explores its own region."""
 
-_FROZEN = 10.0
-"""Effective draws below which a single chain has hardly moved."""
+FROZEN, _FEW_OF_ONE = 10.0, 100.0
+"""Effective draws below which a single chain has hardly moved, and of which a long one should have
+more."""
 
 _N_CANDIDATES = 20
 
@@ -176,8 +177,8 @@ def _too_little(posterior: xr.Dataset | None) -> str:
     return f"chains have {n_draws} draws" if n_draws < MIN_DRAWS else ""
 
 
-def frozen_entry(idata: Any) -> tuple[str, float] | None:
-    """The entry of a single chain with the fewest effective draws, if the chain hardly moved.
+def slowest_entry(idata: Any) -> tuple[str, float] | None:
+    """The entry of a single chain with the fewest effective draws, if these are too few.
 
     Parameters
     ----------
@@ -188,17 +189,18 @@ def frozen_entry(idata: Any) -> tuple[str, float] | None:
     -------
     tuple of str and float, or None
         Its name and its effective draws (bulk), which are 1 if all draws are the same; None if
-        there are ten or more, for several chains, and for fewer than 100 draws.
+        there are ten or more, of 1,000 draws a hundred or more, for several chains, and for fewer
+        than 100 draws.
 
     Examples
     --------
     >>> import numpy as np
     >>> import xarray as xr
-    >>> from pymc_austerity.diagnostics.convergence import frozen_entry
+    >>> from pymc_austerity.diagnostics.convergence import slowest_entry
     >>> draws = np.random.default_rng(1).normal(size=(1, 500, 2))
     >>> draws[0, :, 1] = 1.0 + 1e-13 * np.cumsum(draws[0, :, 1])
     >>> posterior = xr.Dataset({"b": (("chain", "draw", "k"), draws)})
-    >>> name, ess = frozen_entry(xr.DataTree.from_dict({"posterior": posterior}))
+    >>> name, ess = slowest_entry(xr.DataTree.from_dict({"posterior": posterior}))
     >>> name, ess < 10
     ('b[1]', True)
     """
@@ -213,7 +215,8 @@ def frozen_entry(idata: Any) -> tuple[str, float] | None:
         return (str(real[0]), 1.0) if real else None
     ess = _computed("ess", xr.Dataset({k: (_DIMS, values) for k, values in candidates.items()}))
     name = min(ess, key=lambda each: ess[each])
-    return (name, ess[name]) if ess[name] < _FROZEN else None
+    least = FROZEN if posterior.sizes["draw"] < _ENOUGH else _FEW_OF_ONE
+    return (name, ess[name]) if ess[name] < least else None
 
 
 def _is_constant(values: xr.DataArray) -> bool:

@@ -39,6 +39,7 @@ from pymc_austerity.step_methods.expected_time import (
     measured_cost,
     seconds_of_rows,
     size_of,
+    watched_cost,
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
@@ -64,6 +65,9 @@ is poor, and in hierarchies: of twenty of its draws, none to two are effective f
 entry."""
 _OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
 """The same where transitions of NUTS were made, which show some of its difficulties."""
+_MIXES = 0.1
+"""Share of the draws of a NUTS that was watched for a while which is known well enough to be used;
+fewer may be effective because it has not found its metric yet."""
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
@@ -288,11 +292,30 @@ class _Choice:
             for step, found in sorted(tried, key=_by_time):
                 if _leaves_a_doubt(step, found, self.costs) or _may_stay(step, found, self.costs):
                     self._tries_nuts()
+                if self._depends_on_mixing(step, found):
+                    self._watch_nuts()
                 longer = _looked_at(step, found, self._point, self.costs)
                 looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
                 if not looked_at[-1].why_not:
                     return looked_at[-1]
         return min(looked_at, key=lambda best: best.found.seconds_per_effective_draw)
+
+    def _depends_on_mixing(self, step: Any, found: Probe) -> bool:
+        """Whether the share of the draws of NUTS that are effective decides."""
+        share = found.seconds_per_effective_draw / self.costs[0].per_draw
+        why_not = _why_not(step, found, self.costs)
+        if isinstance(step, GroupedStep):
+            return share > 1.0 and not why_not
+        is_open = self.costs[0].is_measured and why_not in ("", _LONGER)
+        return is_open and 1.0 < share < 1.0 / _MIXES
+
+    def _watch_nuts(self) -> None:
+        """Find out how many draws of NUTS are effective, where that does not take long."""
+        self._tries_nuts()
+        cost = self.costs[0]
+        if cost.is_measured and math.isnan(cost.share_effective):
+            with setup_progress("AusterityMH", "trying NUTS for longer"):
+                self.costs = (watched_cost(self.nuts, self._point, cost), *self.costs[1:])
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
@@ -443,9 +466,11 @@ def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
         return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < max(_seconds_of_nuts(step, cost) for cost in costs):
-        return ""
-    return _LONGER
+    share = costs[0].share_effective
+    longest = max(_seconds_of_nuts(step, cost) for cost in costs)
+    if share >= _MIXES or (isinstance(step, FewRowsStep) and not math.isnan(share)):
+        longest = costs[0].per_draw / max(share, _MIXES)
+    return "" if found.seconds_per_effective_draw < longest else _LONGER
 
 
 def _reads_many_rows(step: FewRowsStep, found: Probe) -> bool:

@@ -1,7 +1,7 @@
 """What NUTS is expected to take, or takes: which decides whether set-up is worth its time."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot
+from pymc_austerity.diagnostics.convergence import effective_draws
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.interrupts import restore_interrupts
+from pymc_austerity.step_methods.probe import IN_TAILS
 
 _GRADIENTS, _AT_DIMENSION, _OF_HIERARCHY = 7.0, 5, 2.0
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
@@ -39,9 +41,9 @@ LONG_RUN = 8.0
 """Seconds of a run that is, where NUTS is compiled already and was measured."""
 
 _SEED = 20_140_622
-_USUAL, _ALL, _LAST = 100, 200, 50
+_USUAL, _ALL, _LAST, _WATCHED = 100, 201, 50, 400
 """Transitions that show that NUTS is fast; that it makes otherwise, the last of them with a metric
-that is learnt; and of which the time is taken."""
+that is learnt; of which the time is taken; and of which the second half shows how it mixes."""
 _UNADAPTED = 4.0
 """Times as long as a transition takes with the first metric."""
 _MOST_SECONDS = 3.0
@@ -82,11 +84,14 @@ class CostOfNUTS(NamedTuple):
         Seconds.
     is_measured : bool
         Whether transitions were made.
+    share_effective : float
+        Effective draws of a draw, in tuned transitions; NaN where too few were made.
     """
 
     per_draw: float
     compilation: float = _COMPILATION_SECONDS
     is_measured: bool = False
+    share_effective: float = np.nan
 
     @property
     def of_run(self) -> float:
@@ -220,27 +225,68 @@ def measured_cost(
     size : Size
         Size of the model.
     """
-    step.setup_chain(np.random.default_rng(_SEED), _ALL, 0)
     times: list[float] = []
-    n_gradients = 0
-    try:
-        current, _ = step.step(dict(point))  # which compiles the rest
-        compilation = time.perf_counter() - started
-        while sum(times) < _MOST_SECONDS and len(times) < _ALL:
-            began = time.process_time()
-            current, (statistics, *_) = step.step(current)
-            times.append(time.process_time() - began)
-            n_gradients += statistics["tree_size"]
-            if len(times) == _USUAL and _usual(times) < LONG_RUN / TRANSITIONS:
-                break
-    finally:  # as if no chain had begun
-        step.reset_tuning()
-        restore_interrupts()
+    n_gradients, compilation = 0, 0.0
+    for made in _transitions(step, point, _ALL):
+        if not compilation:  # the first one compiles the rest
+            compilation = time.perf_counter() - started
+            continue
+        times.append(made.seconds)
+        n_gradients += made.n_gradients
+        is_fast = len(times) == _USUAL and _usual(times) < LONG_RUN / TRANSITIONS
+        if is_fast or sum(times) >= _MOST_SECONDS:
+            break
     seconds = _usual(times)
     if len(times) < _USUAL:
         usual = _gradients(size) * sum(times) / max(n_gradients, 1)
         seconds = max(seconds / _UNADAPTED, usual)
     return CostOfNUTS(seconds, compilation, is_measured=True)
+
+
+def watched_cost(step: AllRowsNUTS, point: dict[str, NDArray], cost: CostOfNUTS) -> CostOfNUTS:
+    """Let NUTS tune for longer, and measure how many of its draws are effective.
+
+    That takes a tenth of its run.
+
+    Parameters
+    ----------
+    step, point
+        As in `measured_cost`.
+    cost : CostOfNUTS
+        What that measured.
+    """
+    made = list(_transitions(step, point, _WATCHED))
+    later = made[_WATCHED // 2 :]
+    kept = np.stack([one.place for one in later]).reshape(2, len(later) // 2, -1)  # of one chain
+    ends = np.cumsum([np.size(point[variable.name]) for variable in step.vars])[:-1]
+    n_effective = min(effective_draws(own, IN_TAILS) for own in np.split(kept, ends, axis=2))
+    seconds = _usual([one.seconds for one in made])
+    return cost._replace(per_draw=seconds, share_effective=n_effective / len(later))
+
+
+class _Transition(NamedTuple):
+    """One transition: where it led, and what it took."""
+
+    place: NDArray[np.float64]
+    seconds: float
+    n_gradients: int
+
+
+def _transitions(step: AllRowsNUTS, point: dict[str, NDArray], n: int) -> Iterator[_Transition]:
+    """Transitions of a chain that tunes."""
+    names, current = [variable.name for variable in step.vars], dict(point)
+    step.setup_chain(np.random.default_rng(_SEED), n, 0)
+    try:
+        for _ in range(n):
+            began = time.process_time()
+            with np.errstate(over="ignore"):  # of a first step that is too long
+                current, (statistics, *_) = step.step(current)
+            seconds = time.process_time() - began
+            place = np.concatenate([np.ravel(current[name]) for name in names])
+            yield _Transition(place, seconds, statistics["tree_size"])
+    finally:  # as if no chain had begun
+        step.reset_tuning()
+        restore_interrupts()
 
 
 def _usual(times: list[float]) -> float:

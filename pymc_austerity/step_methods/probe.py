@@ -22,7 +22,7 @@ _FEWEST_MOVES = 3
 _LARGEST_R_HAT = 2.0
 """Chains that differ by more have not forgotten where they began: 200 steps with ten effective
 draws each give less in the worst of 1,000 entries."""
-_IN_TAILS = 0.005
+IN_TAILS = 0.005
 """Share of the entries of a variable that may differ by more."""
 _FEWEST_EFFECTIVE = 20
 """Effective draws of all chains: of so few draws, five are the fewest that can be seen."""
@@ -99,7 +99,7 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
     ends = np.cumsum([_seen(point[name]).size for name in names])[:-1]
     if any(_worst(own) > _LARGEST_R_HAT for own in np.split(r_hat_of_entries(kept), ends)):
         return Probe("short chains did not forget where they began", np.inf, 0.0, *cost)
-    n_effective = min(effective_draws(own, _IN_TAILS) for own in np.split(kept, ends, axis=2))
+    n_effective = min(effective_draws(own, IN_TAILS) for own in np.split(kept, ends, axis=2))
     share = n_effective / kept[..., 0].size
     return Probe("", per_step / share, share, *cost)
 
@@ -112,7 +112,7 @@ def _seen(value: NDArray) -> NDArray:
 
 def _worst(r_hat: NDArray[np.float64]) -> float:
     """Of a variable; a few of many levels may stay in a tail for some steps."""
-    return float(np.quantile(r_hat, 1.0 - _IN_TAILS, method="higher"))
+    return float(np.quantile(r_hat, 1.0 - IN_TAILS, method="higher"))
 
 
 def _chain(

@@ -135,6 +135,16 @@ def test_a_single_chain_that_hardly_moved(rng):
     assert what_is_wrong(run, look_at_draws=False) == ""
 
 
+def test_a_single_long_chain_with_few_effective_draws(rng):
+    one, slow = synthetic(2, 1_000).isel(chain=[0]), rng.normal(size=(1, 1_000))
+    for k in range(1, 1_000):
+        slow[:, k] += 0.95 * slow[:, k - 1]
+    said = of(one, slow=slow)
+    assert said.startswith("The chain mixes slowly ('slow': ")
+    assert "effective draws of 1,000): the proposals do not fit" in said
+    assert of(one.isel(draw=slice(999)), slow=slow[:, :999]) == ""
+
+
 def test_all_that_is_wrong_is_in_one_sentence(rng):
     a = rng.normal(np.array([[0.0], [9.0]]), size=(2, 200))
     said = of(audited(200, 30, n_draws=200), a=a)

@@ -192,7 +192,10 @@ class TestNUTSIsTriedWhereThereAreFewRows:
 
 
 class Timed:
-    """Transitions that take so long."""
+    """Transitions that take so long, and lead where an autoregressive process does."""
+
+    vars = (SimpleNamespace(name="a"),)
+    correlation, rng = 0.0, np.random.default_rng(1)
 
     def __init__(self, monkeypatch, seconds):
         self.clock, self.seconds, self.n_made, self.calls = 0.0, seconds, 0, []
@@ -212,7 +215,8 @@ class Timed:
     def step(self, point):
         self.clock += self.seconds(self.n_made)
         self.n_made += 1
-        return point, [{"tree_size": 7}]
+        moved = {"a": self.correlation * point["a"] + self.rng.normal(size=3)}
+        return moved, [{"tree_size": 7}]
 
 
 @pytest.mark.parametrize(
@@ -227,12 +231,52 @@ class Timed:
 def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
     step, expected = Timed(monkeypatch, seconds), 10.0 if per_draw > 0.1 else 1.0
     monkeypatch.setattr(expected_time, "_gradients", lambda size: expected)
-    cost = expected_time.measured_cost(step, {}, 0.0, Size(10, 10, 10, 1))
+    cost = expected_time.measured_cost(step, {"a": np.zeros(3)}, 0.0, Size(10, 10, 10, 1))
     assert cost.is_measured
     assert cost.compilation == seconds(0)
     np.testing.assert_allclose(cost.per_draw, per_draw)
     assert abs(step.n_made - n_made) <= 1
     assert step.calls == ["begun", "reset"]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_share_of_transitions_that_are_effective(monkeypatch, correlation):
+    step = Timed(monkeypatch, lambda n: 1e-2 if n < 300 else 1e-3)
+    step.correlation = correlation
+    cost = expected_time.watched_cost(step, {"a": np.zeros(3)}, CostOfNUTS(1.0, is_measured=True))
+    assert cost.per_draw == pytest.approx(1e-3)
+    expected = (1.0 - correlation) / (1.0 + correlation)
+    assert expected / 3.0 < cost.share_effective < 3.0 * expected
+    assert step.n_made == 400
+    assert step.calls == ["begun", "reset"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share", "is_watched", "is_taken"),
+    [
+        (0.9e-2, 1.0, False, True),  # no share makes NUTS faster
+        (3e-2, 0.25, True, True),
+        (3e-2, 0.5, True, False),
+        (3e-2, 0.02, True, True),  # too few to be known
+    ],
+)
+def test_levels_are_moved_where_draws_of_nuts_are_much_alike(
+    plans, monkeypatch, seconds, share, is_watched, is_taken
+):
+    cost, watched = CostOfNUTS(1e-2, 100.0, is_measured=True), []
+
+    def watch(*args):
+        watched.append(args)
+        return cost._replace(share_effective=share)
+
+    monkeypatch.setattr(by_default, "measured_cost", lambda *args: cost)
+    monkeypatch.setattr(by_default, "watched_cost", watch)
+    found = Probe("", seconds, 0.5, n_steps=400)
+    monkeypatch.setattr(by_default, "probe", lambda *args: found)
+    monkeypatch.setattr(by_default, "expected_cost", lambda size: cost)
+    step = built(groups())
+    assert isinstance(step, GroupedMH) == is_taken
+    assert len(watched) == is_watched
 
 
 class TestStepsPerDraw:
