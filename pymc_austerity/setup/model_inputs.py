@@ -37,12 +37,12 @@ def checked_model(value: Any) -> pm.Model:
             f"model={value!r} is not a model: give a pm.Model, or leave it out inside of "
             "`with pm.Model():`."
         )
-    _refuse_duplicates(model)
+    refuse_duplicates(model)
     _refuse_columns(model)
     return model
 
 
-def _refuse_duplicates(model: pm.Model) -> None:
+def refuse_duplicates(model: pm.Model) -> None:
     """Refuse a model that holds an observed variable twice, of which PyMC has no density."""
     names = [variable.name for variable in model.observed_RVs]
     twice = sorted({name for name in names if names.count(name) > 1})

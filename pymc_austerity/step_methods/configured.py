@@ -13,7 +13,11 @@ import pymc as pm
 from pymc_austerity._pymc import ChainsToCome, without_traces
 from pymc_austerity.arguments import refuse_positional, refuse_unknown
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
-from pymc_austerity.setup.model_inputs import checked_model, checked_variables
+from pymc_austerity.setup.model_inputs import (
+    checked_model,
+    checked_variables,
+    refuse_duplicates,
+)
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.austerity_step import AusterityStep, WholeModelSampler
 from pymc_austerity.step_methods.interrupts import clean_interrupt
@@ -227,6 +231,7 @@ def check_step_methods(
         step.refuse_other_model(model)
     if not ours:
         return False
+    refuse_duplicates(model)
     name = type(ours[0]).__name__
     _refuse_moved_twice(steps)
     if nuts_sampler is not None:

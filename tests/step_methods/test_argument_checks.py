@@ -50,11 +50,13 @@ def test_the_start_of_nuts(paper):
 def test_a_model_whose_posterior_predictive_was_drawn():
     """PyMC 5 then lists the response twice, and has no density of it."""
     model = normal_mean()
-    idata = sample(built(model, pm.Metropolis), model, draws=2, tune=2, chains=1)
+    step = built(model)
+    idata = sample(step, model, draws=2, tune=2, chains=1)
     with model:
         pm.sample_posterior_predictive(idata, progressbar=False)
-    with pytest.raises(SettingError, match=r"'y' twice since .* build the model again, and name"):
-        sample(AusterityMH(), model, draws=2)
+    for each in (AusterityMH(), step):
+        with pytest.raises(SettingError, match=r"'y' twice since .* build the model again, and"):
+            sample(each, model, draws=2)
 
 
 @pytest.mark.parametrize("write", [pd.DataFrame, np.asarray])
