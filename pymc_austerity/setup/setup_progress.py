@@ -90,7 +90,7 @@ class Stage:
         What stages took that are over.
     """
 
-    def __init__(self, show: Callable[[str], object], first: str) -> None:
+    def __init__(self, show: Callable[[str], object], first: str = "starting") -> None:
         self._show, self.text = show, first
         self.seconds: dict[str, float] = {}
         self._began = time.perf_counter()

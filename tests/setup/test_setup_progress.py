@@ -44,3 +44,16 @@ def test_a_log_without_a_terminal_says_what_takes_long(monkeypatch, caplog):
     with module.setup_progress("AusterityMH"):
         pass
     assert caplog.messages == [said]
+
+
+def test_a_set_up_within_another_shows_its_stage_in_the_same_place(monkeypatch):
+    """One terminal has one spinner."""
+    monkeypatch.setattr(module, "Console", lambda **_: Console(force_terminal=True, quiet=True))
+    with module.setup_progress("AusterityMH") as outer:
+        outer("compiling")
+        with module.setup_progress("AusterityMH", "trying NUTS") as inner:
+            assert inner is outer
+            assert inner.text == "trying NUTS"
+        assert outer.text == "compiling"
+    assert list(outer.seconds) == ["starting", "compiling", "trying NUTS"]
+    assert not module._shown
