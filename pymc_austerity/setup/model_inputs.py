@@ -177,7 +177,7 @@ def checked_variables(variables: Any, model: pm.Model) -> list:
     if variables is None:
         _refuse_trees(model.free_RVs, model)
         return list(model.value_vars)
-    if isinstance(variables, pm.Model):
+    if hasattr(variables, "free_RVs"):
         raise SettingTypeError(
             "a model was given as vars, which is the first argument: give it as model=."
         )

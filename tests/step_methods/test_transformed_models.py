@@ -6,7 +6,7 @@ import pymc.dims as pmd
 import pytest
 from pymc.model.transform import optimization
 
-from pymc_austerity import GroupedMH
+from pymc_austerity import AusterityMH, GroupedMH, SettingTypeError
 from tests.running import assert_alike, built, sample
 
 N_ROWS, N_GROUPS = 5_000, 40
@@ -53,3 +53,10 @@ def expected(data):
 def test_the_posterior_is_that_of_the_plain_model(data, expected, kind):
     # 2,000 draws are worth 400 or more: five standard errors of a difference
     assert_alike(draws(MODELS[kind](data)), expected, ("effect", "sd", "slope"), 0.35, 0.22)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_in_the_place_of_its_variables(data, kind):
+    model, written = plain(data), MODELS[kind](data)
+    with pytest.raises(SettingTypeError, match="give it as model="), model:
+        AusterityMH(written)
