@@ -79,7 +79,8 @@ def statistics_of(
     group = _group(idata)
     sampler = OF_PYMC.get(str(group.attrs.get("sampler")))
     if sampler:
-        group = _without_decisions(group)
+        is_empty = not {"chain", "draw"} <= set(group.sizes)
+        group = _without_decisions(group, getattr(idata, "posterior", group) if is_empty else group)
     if "n_rows_used" not in group or not {"chain", "draw"} <= set(group["n_rows_used"].dims):
         raise SettingError(
             "The run holds no statistics of AusterityMH: pass what pm.sample(step=AusterityMH()) "
@@ -109,7 +110,10 @@ def _group(idata: Any) -> xr.Dataset:
     if isinstance(group, xr.Dataset):
         return group
     if hasattr(idata, "posterior") or hasattr(idata, "prior"):
-        raise SettingError(f"The run has no group {_GROUP}: pass it as pm.sample returned it.")
+        raise SettingError(
+            f"The run has no group {_GROUP}, which some step methods of PyMC leave out: az.summary "
+            "shows how well such a run mixed; pass others as pm.sample returned them."
+        )
     raise SettingTypeError(
         f"idata must be an InferenceData, a DataTree or a Dataset, not {type(idata).__name__}."
     )
@@ -130,9 +134,12 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
     return statistics.assign_coords(found)
 
 
-def _without_decisions(group: xr.Dataset) -> xr.Dataset:
-    """Statistics of a sampler of PyMC, with those of decisions that read all rows."""
-    if not {"chain", "draw"} <= set(group.sizes):
+def _without_decisions(group: xr.Dataset, draws: Any) -> xr.Dataset:
+    """Statistics of a sampler of PyMC, with those of decisions that read all rows.
+
+    Some record none, so that their numbers are those of the draws.
+    """
+    if not {"chain", "draw"} <= set(draws.sizes):
         return group
     n_rows = group.attrs.get("n_rows", np.nan)
     usual = {
@@ -144,7 +151,7 @@ def _without_decisions(group: xr.Dataset) -> xr.Dataset:
         "n_audited": 0,
         "n_wrong": 0,
     }
-    shape = [group.sizes[name] for name in ("chain", "draw")]
+    shape = [draws.sizes[name] for name in ("chain", "draw")]
     new = {k: (("chain", "draw"), np.full(shape, v)) for k, v in usual.items() if k not in group}
     group = group.assign(new).assign_attrs({"epsilon": 0.0} | group.attrs)
     if "data_fraction" in group:
