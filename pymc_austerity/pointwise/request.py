@@ -172,6 +172,11 @@ def _cut(
 ) -> PointwiseRows:
     known.learn_values([plain])
     axis, shape = checked_axis(axis), known.shape(plain)
+    if not shape:
+        raise NotRowwiseError(
+            f"{what} of {name!r} is one number for all of its values, so that rows have none of "
+            "their own: use PyMC's function for this model."
+        )
     if axis >= len(shape):
         raise SettingError(
             f"axis={axis} is not an axis of {name!r}, whose entries have shape {shape}: give the "

@@ -329,6 +329,16 @@ def test_cross_validation_of_rows_that_there_are_not(model, run):
         loo_subsample(run, [3, 300], model=model, var_name="normal")
 
 
+def test_a_series_with_one_log_density():
+    with pm.Model() as model:
+        rho, start = pm.Normal("rho", 0.0, 0.5, shape=1), pm.Normal.dist()
+        pm.AR("y", rho, init_dist=start, observed=np.zeros(20))
+        run = pm.sample_prior_predictive(3)
+    run = run.prior.to_dataset() if hasattr(run.prior, "to_dataset") else run.prior
+    with pytest.raises(NotRowwiseError, match="of 'y' is one number for all of its values"):
+        compute_log_likelihood(run, model=model, extend_inferencedata=False)
+
+
 def test_what_cannot_be_asked_for(model, run):
     with pytest.raises(SettingError, match=r"'normalx' is not an observed variable.*'normal' may"):
         compute_log_likelihood(run, model=model, var_names=["normalx"])
