@@ -99,8 +99,8 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     point, touched = start.astype(np.float64), parts.touched
     first = parts.factors[0].entries.shape
     value, gradient, rows = _at(parts, point, parts.row_sums(point))
-    rounds, is_near = _ROUNDS if parts.blocks.untouched.size else 0, False
-    leaves = _LEAVES
+    most_rounds = _ROUNDS if parts.blocks.untouched.size else 0
+    rounds, is_near, leaves = most_rounds, False, _LEAVES
     hessian, of = parts.row_hessian(point), point
     before = np.inf
     for number in range(_MOST_PASSES):
@@ -116,7 +116,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
         is_end = not rounds and distance < _CLOSE_ENOUGH * np.sqrt(touched.size)
         is_saddle = (is_end or leaves < _LEAVES) and _is_saddle(precision, first)
         if is_end and is_saddle and leaves:
-            leaves -= 1
+            rounds, is_near, leaves = most_rounds, False, leaves - 1
             point = point.copy()
             point[touched] += _AWAY * rng.standard_normal(touched.size)
             value, gradient, rows = _at(parts, point, parts.row_sums(point))

@@ -262,23 +262,26 @@ def reflected_mode(
     Candidates change the signs of all that one predictor reads, or two of them do, as do those of
     an ability and a discrimination. That no row changes is verified.
     """
-    columns, own = _columns(parts), parts.blocks.untouched[parts.scaled]
-    if columns.shape[1] > _MOST_COLUMNS:
+    columns, own = _columns(parts), parts.blocks.untouched
+    if columns.shape[1] + own.size > _MOST_COLUMNS:
         return None
     for read in _read_together(parts, anchor, columns):
         signs = np.where(columns[:, read].sum(axis=1) > 0.0, -1.0, 1.0)
         moved = (1.0 - signs) * anchor.point
         if -float(moved @ (anchor.hessian @ moved)) < _APART**2:
             continue
-        means = signs.copy()
-        means[own] = -1.0
         rng = np.random.default_rng(9)
         here = anchor.point + _NEARBY * rng.standard_normal(anchor.point.size)
         if not _same_rows(parts, signs * here, here):
             continue
-        for point in (signs * anchor.point, means * anchor.point):
-            if float(posterior.row_free_part(point, anchor.point)) > -_NEGLIGIBLE:
-                return np.asarray(point)
+        point = signs * anchor.point
+        for entry in own:  # such as the means of levels
+            turned = point.copy()
+            turned[entry] *= -1.0
+            if float(posterior.row_free_part(turned, point)) > 0.0:
+                point = turned
+        if float(posterior.row_free_part(point, anchor.point)) > -_NEGLIGIBLE:
+            return np.asarray(point)
     return None
 
 
