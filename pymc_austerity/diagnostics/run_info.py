@@ -79,8 +79,7 @@ def statistics_of(
     group = _group(idata)
     sampler = OF_PYMC.get(str(group.attrs.get("sampler")))
     if sampler:
-        is_empty = not {"chain", "draw"} <= set(group.sizes)
-        group = _without_decisions(group, getattr(idata, "posterior", group) if is_empty else group)
+        group = _without_decisions(group, idata)
     if "n_rows_used" not in group or not {"chain", "draw"} <= set(group["n_rows_used"].dims):
         raise SettingError(
             "The run holds no statistics of AusterityMH: pass what pm.sample(step=AusterityMH()) "
@@ -134,11 +133,12 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
     return statistics.assign_coords(found)
 
 
-def _without_decisions(group: xr.Dataset, draws: Any) -> xr.Dataset:
+def _without_decisions(group: xr.Dataset, idata: Any) -> xr.Dataset:
     """Statistics of a sampler of PyMC, with those of decisions that read all rows.
 
-    Some record none, so that their numbers are those of the draws.
+    Some samplers record none, so that their numbers are those of the draws.
     """
+    draws = group if {"chain", "draw"} <= set(group.sizes) else getattr(idata, "posterior", group)
     if not {"chain", "draw"} <= set(draws.sizes):
         return group
     n_rows = group.attrs.get("n_rows", np.nan)

@@ -303,11 +303,10 @@ class _Choice:
     def _depends_on_mixing(self, step: Any, found: Probe) -> bool:
         """Whether the share of the draws of NUTS that are effective decides."""
         share = found.seconds_per_effective_draw / self.costs[0].per_draw
-        why_not = _why_not(step, found, self.costs)
         if isinstance(step, GroupedStep):
-            return share > 1.0 and not why_not
-        is_open = self.costs[0].is_measured and why_not in ("", _LONGER)
-        return is_open and 1.0 < share < 1.0 / _MIXES
+            return share > 1.0 and not _why_not(step, found, self.costs)
+        is_near = self.costs[0].is_measured and 1.0 < share < 1.0 / _MIXES
+        return is_near and _why_not(step, found, self.costs) in ("", _LONGER)
 
     def _watch_nuts(self) -> None:
         """Find out how many draws of NUTS are effective, where that does not take long."""

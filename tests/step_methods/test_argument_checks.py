@@ -54,8 +54,9 @@ def test_a_model_whose_posterior_predictive_was_drawn():
     idata = sample(step, model, draws=2, tune=2, chains=1)
     with model:
         pm.sample_posterior_predictive(idata, progressbar=False)
+    said = r"'y' twice since .* build the model again, and name"
     for each in (AusterityMH(), step):
-        with pytest.raises(SettingError, match=r"'y' twice since .* build the model again, and"):
+        with pytest.raises(SettingError, match=said):
             sample(each, model, draws=2)
 
 
