@@ -114,6 +114,7 @@ from pymc_austerity._pymc.sampling import (
     set_first_mean,
     set_target_acceptance,
     starts_of_nuts,
+    tune_steps_alone,
     with_group,
 )
 

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -139,6 +140,33 @@ def set_first_mean(nuts: pm.NUTS, mean: NDArray) -> None:
     """Give a NUTS that exists the point about which its metric begins to adapt."""
     nuts.potential._initial_mean = mean
     nuts.potential.reset()
+
+
+def tune_steps_alone(
+    nuts: pm.NUTS, variances: NDArray, weight: int, transitions: Callable[[], None]
+) -> None:
+    """Give a NUTS that exists its first metric, and the first step size that suits it.
+
+    Parameters
+    ----------
+    nuts : pymc.NUTS
+    variances : array, shape (d,)
+        The metric.
+    weight : int
+        Draws that it counts as when chains adapt it.
+    transitions : callable
+        Makes transitions that tune, with the metric as it is.
+    """
+    potential: Any = nuts.potential
+    potential._initial_diag, potential._initial_weight = variances, weight
+    nuts.reset_tuning()
+    window, potential.adaptation_window = potential.adaptation_window, math.inf
+    try:
+        transitions()
+    finally:
+        potential.adaptation_window = window
+    nuts.step_adapt._initial_step = nuts.step_adapt.current(False)
+    nuts.reset_tuning()
 
 
 def flat_steps(step: Any) -> list[Any]:

@@ -119,8 +119,11 @@ def _interval(chain: pd.Series) -> tuple[float, float]:
 
 def _slow(info: RunInfo, convergence: Convergence) -> str:
     """What to do about slow mixing."""
-    has_learnt = info.statistics.attrs.get("tuning_steps") != 0
-    return (convergence.more_draws if has_learnt else "") or _poor_mixing(info)
+    return (convergence.more_draws if _has_learnt(info) else "") or _poor_mixing(info)
+
+
+def _has_learnt(info: RunInfo) -> bool:
+    return info.statistics.attrs.get("tuning_steps") != 0 or any(info.constants("resumed"))
 
 
 def _poor_mixing(info: RunInfo) -> str:
@@ -128,7 +131,7 @@ def _poor_mixing(info: RunInfo) -> str:
         return "write the model with less dependence between variables, or take many more draws"
     if info.is_gibbs:
         return "take more draws, or start from other places (initvals)"
-    if info.statistics.attrs.get("tuning_steps") == 0:
+    if not _has_learnt(info):
         return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
     if set(info.constants("proposal")) == {"RandomWalkProposal"}:
         why = info.constant("no_control_variates")

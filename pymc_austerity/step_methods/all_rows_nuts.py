@@ -22,6 +22,7 @@ from pymc_austerity._pymc import (
     set_first_mean,
     set_target_acceptance,
     starts_of_nuts,
+    tune_steps_alone,
     underivable,
 )
 from pymc_austerity.control_variates import heaviest_modes
@@ -30,8 +31,9 @@ from pymc_austerity.model import refuse_faulty, refuse_not_finite
 from pymc_austerity.model.predictors.structure import PointMap
 from pymc_austerity.model.rewritten import counterpart, on_full_data
 from pymc_austerity.setup.control_variates import several_modes
+from pymc_austerity.setup.earlier_run import EarlierRun
 from pymc_austerity.step_methods.austerity_step import AusterityStep
-from pymc_austerity.step_methods.interrupts import defer_interrupts
+from pymc_austerity.step_methods.interrupts import defer_interrupts, restore_interrupts
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 from pymc_austerity.time_limit import end_if_late, within
 
@@ -49,6 +51,8 @@ _OF_USER = 10
 """Frames from a warning to the line of the user."""
 _RETRIES = 10
 """Jittered starts that are tried, as in ``pm.sample``."""
+_LEARNS, _WEIGHT = 200, 50
+"""Transitions that tune steps on an earlier run; draws that its metric counts as in new chains."""
 
 
 def on_all_rows(
@@ -175,6 +179,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     ----------
     start : array, shape (d,)
         The initial point.
+    learnt : EarlierRun or None
+        The run that chains continue.
 
     Notes
     -----
@@ -244,6 +250,29 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         self.max_treedepth = its["max_treedepth"]
         self.early_max_treedepth = its["early_max_treedepth"]
 
+    def resume(self, run: EarlierRun) -> None:
+        """Begin chains at the last draws of an earlier run, tuned as that run was.
+
+        Parameters
+        ----------
+        run : EarlierRun
+            Draws of the variables of this step method.
+        """
+        self.learnt = run
+        n = len(run.points)
+        spread = (n * np.var(run.points, axis=0) + 5e-3) / (n + 5)  # as Stan regularizes it
+
+        def transitions() -> None:
+            rng = np.random.default_rng(_SEED)
+            self.setup_chain(rng, _LEARNS, 0)
+            place = RaveledVars(run.own_last[rng.integers(len(run.own_last))], ())
+            for _ in range(_LEARNS):
+                end_if_late()
+                place, _ = pm.NUTS.astep(self, place)
+            restore_interrupts()
+
+        tune_steps_alone(self, spread, _WEIGHT, transitions)
+
     def begin_as_pymc(self, chains: ChainsToCome) -> None:
         """Begin the next chains where those of ``pm.sample()`` would, so that its draws are theirs.
 
@@ -253,6 +282,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             What ``pm.sample`` knows of them.
         """
         self._starts = {}
+        if self.learnt is not None:
+            return
 
         def log_density(point: Mapping[str, NDArray]) -> float:
             return self._log_density(RaveledVars(_raveled(self.vars, point), ()))
@@ -272,7 +303,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             if start is not None:
                 q0 = RaveledVars(start, q0.point_map_info)
             elif np.array_equal(q0.data, self.start):
-                q0 = RaveledVars(self._jittered(q0), q0.point_map_info)
+                q0 = RaveledVars(self._first(q0), q0.point_map_info)
             if not self._is_possible(q0):
                 refuse_not_finite(self._model)
         following, statistics = super().astep(q0)
@@ -286,8 +317,14 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         defer_interrupts()  # PyMC asks once, before the first draw, where the draws are collected
         return pm.NUTS._progressbar_config(n_chains)
 
-    def _jittered(self, q0: RaveledVars) -> NDArray:
-        """A start with finite density near the common one, which is returned if there is none."""
+    def _first(self, q0: RaveledVars) -> NDArray:
+        """One of the last draws of an earlier run, or a start near the common one.
+
+        The density is finite there, unless none is found: then the common one is returned.
+        """
+        if self.learnt is not None:
+            ends = self.learnt.own_last
+            return np.asarray(ends[self.rng.integers(len(ends))], dtype=self.start.dtype)
         for _ in range(_RETRIES):
             moved = self.start + self.rng.uniform(-1.0, 1.0, size=self.start.size)
             moved = moved.astype(self.start.dtype)

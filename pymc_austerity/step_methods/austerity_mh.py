@@ -98,8 +98,10 @@ class AusterityMH(Configured, ABC):
         the same order. They are stored on this machine once, in the order of sampling, which
         depends on `rng` and not on ``random_seed``.
     resume : InferenceData or DataTree, optional
-        An earlier run of the model. Proposal and test are tuned at set-up, on its draws, and
-        chains start at its last draws: ``pm.sample(tune=0)`` continues that run.
+        An earlier run of the model. Proposal and test, or the metric and steps of NUTS, are tuned
+        at set-up, on its draws, and chains start at its last draws: ``pm.sample(tune=0)`` continues
+        that run. A run of NUTS that `AusterityMH` chose goes on with NUTS; one of another sampler
+        leaves the choice open.
     rng : int or numpy.random.Generator, optional
         Determines the order of the stored rows, which is fixed by default, and draws outside
         ``pm.sample``, which has its own generator.

@@ -71,6 +71,8 @@ class AusterityStep(WholeModelSampler):
         Whether the user left the choice of a step method to `AusterityMH`.
     steps_per_draw : int
         Transitions between recorded draws.
+    learnt : Any
+        What chains begin with, from an earlier run; None without one.
     """
 
     n_rows: int
@@ -79,6 +81,7 @@ class AusterityStep(WholeModelSampler):
     deterministics_by_row: tuple[str, ...] = ()
     is_chosen_by_default: bool = False
     steps_per_draw: int = 1
+    learnt: Any = None
     stats_dtypes_shapes: dict[str, Any]
     _model: pm.Model | None
     _explanation: str
@@ -117,6 +120,7 @@ class AusterityStep(WholeModelSampler):
             "n_rows": self.n_rows,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
+            "resumed": int(self.learnt is not None),
         }
 
     @property

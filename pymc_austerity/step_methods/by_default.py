@@ -16,6 +16,7 @@ from pymc_austerity.model import refuse_simulators, rows_observed, rows_of_terms
 from pymc_austerity.model.rewritten import on_full_data
 from pymc_austerity.setup.build import SeveralModesError
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
+from pymc_austerity.setup.earlier_run import earlier_run
 from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import (
     MOST_AT_ONCE,
@@ -102,8 +103,18 @@ There short chains can look well where long ones are not, as for logarithms of m
 
 
 def leaves_the_choice(request: Request) -> bool:
-    """Whether none of the settings asks for decisions on few rows."""
-    return set(request.given) <= _OPEN
+    """Whether none of the settings asks for decisions on few rows, nor goes on with a run on few.
+
+    A run that is none of this package leaves the choice open.
+    """
+    given = set(request.given)
+    sampler = _sampler_of(request.resume)
+    return given <= _OPEN or (given <= _OPEN | {"resume"} and sampler in ("", AllRowsNUTS.__name__))
+
+
+def _sampler_of(run: Any) -> str:
+    """The step method of this package that made a run; empty if none did."""
+    return str(getattr(getattr(run, "sample_stats", None), "attrs", {}).get("sampler", ""))
 
 
 def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
@@ -119,6 +130,9 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         The model.
     """
     choice, has_looked = _Choice(request, variables, model), False
+    if _sampler_of(request.resume) == AllRowsNUTS.__name__:
+        choice.nuts.choose_because("the earlier run is one of NUTS", choice.started)
+        return choice.nuts
     reason = "" if choice.rows else _nothing_observed(model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
@@ -198,8 +212,12 @@ class _Choice:
         kwargs = self._request.options.compile_kwargs
         its = {"point": self._point, "rows": self.rows, "rng": self._request.rng}
         its["compile_kwargs"] = kwargs
-        with setup_progress("AusterityMH", "compiling NUTS"):
-            return on_all_rows(self._variables, self._model, its)
+        with setup_progress("AusterityMH", "compiling NUTS") as say:
+            step = on_all_rows(self._variables, self._model, its)
+            if self._request.resume is not None:
+                say("learning from the earlier run")
+                _resume(step, self._request.resume, self._model)
+            return step
 
     def measure(self, started: float) -> bool:
         """Find out what NUTS takes, where it moves all variables and can begin.
@@ -345,6 +363,19 @@ class _Choice:
         yield from _made_in_time(
             in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
         )
+
+
+def _resume(step: AllRowsNUTS | PyMCSteps, resume: Any, model: pm.Model) -> None:
+    """Let chains of NUTS go on where an earlier run ended."""
+    if isinstance(step, PyMCSteps):
+        raise SettingError(
+            "resume has no effect, because no variable has a gradient and PyMC's step methods "
+            "learn nothing from an earlier run: leave it out, and give its last draws to pm.sample "
+            "as initvals."
+        )
+    run = earlier_run(resume, step.vars, step.vars, model)
+    assert run is not None
+    step.resume(run)
 
 
 def _is_long(cost: CostOfNUTS, size: Size) -> bool:

@@ -5,8 +5,9 @@ import pymc as pm
 import pytest
 import xarray as xr
 
-from pymc_austerity import AusterityMH, GroupedMH, SettingError, SettingTypeError
+from pymc_austerity import AusterityMH, GroupedMH, SettingError, SettingTypeError, report
 from pymc_austerity.setup.earlier_run import earlier_run
+from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from tests.running import assert_alike, built, sample
 from tests.step_methods.models import normal_mean, normal_regression
 
@@ -119,3 +120,56 @@ def test_other_runs_are_refused(first):
         pm.Normal("y", beta[0], 1.0, observed=np.zeros(1_000))
         with pytest.raises(SettingError, match=r"draws of shape \(3,\) of 'beta'"):
             AusterityMH(resume=earlier)
+
+
+@pytest.fixture
+def of_nuts():
+    """Few rows, correlated and of unequal scales, and a run that the default makes with NUTS."""
+    rng = np.random.default_rng(4)
+    x = 100.0 + rng.normal(size=100)
+    with pm.Model() as model:
+        b = pm.Normal("b", 0.0, [100.0, 1.0], shape=2)
+        pm.Normal("y", b[0] + b[1] * (x - 99.0), 0.01, observed=rng.normal(x, 0.01))
+        step = AusterityMH()
+    return model, sample(step, model, draws=200, tune=500)
+
+
+@pytest.mark.choice
+def test_nuts_goes_on_as_tuned(of_nuts):
+    model, earlier = of_nuts
+    step = built(model, resume=earlier)
+    assert isinstance(step, AllRowsNUTS)
+    assert "the earlier run is one of NUTS" in step.summary
+    last = earlier.posterior["b"].isel(draw=-1).values
+    np.testing.assert_allclose(step.learnt.own_last, last)
+    later = sample(step, model, draws=400, tune=0)
+    accepted, before = (
+        float(run.sample_stats["acceptance_rate"].mean()) for run in (later, earlier)
+    )
+    assert abs(accepted - before) < 0.15
+    steps, before = (float(run.sample_stats["n_steps"].mean()) for run in (later, earlier))
+    assert steps < 2.0 * before
+    assert not later.sample_stats["diverging"].any()
+    assert_alike(later, earlier, ("b",), 0.4, 0.7)
+    assert later.sample_stats.attrs["resumed"] == 1
+    assert "tune=0" not in report(later)
+
+
+@pytest.mark.choice
+def test_a_run_of_pymc_leaves_the_choice(of_nuts):
+    model, _ = of_nuts
+    with model:
+        plain = pm.sample(draws=50, tune=100, chains=1, progressbar=False, random_seed=1)
+    step = built(model, resume=plain)
+    assert isinstance(step, AllRowsNUTS)
+    assert "too few" in step.summary
+    assert len(step.learnt.own_last) == 1
+
+
+@pytest.mark.choice
+def test_steps_of_pymc_without_gradients_learn_nothing():
+    with pm.Model() as model:
+        pm.Normal("y", pm.Poisson("k", 3.0), 1.0, observed=np.ones(5))
+        run = pm.sample(draws=50, tune=50, chains=1, progressbar=False, random_seed=1)
+    with model, pytest.raises(SettingError, match="resume has no effect, because no variable"):
+        AusterityMH(resume=run)
