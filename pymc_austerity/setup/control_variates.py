@@ -41,6 +41,10 @@ _MATRICES, _MOST_BYTES = 10, 2e9
 MOST_ENTRIES = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
 """Dimensions with which these can be stored."""
 
+_AS_GOOD = 0.8
+"""Share of the draws of a normal approximation that are effective, above which trajectories on the
+surrogate of a hierarchy are no better."""
+
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
 _OF_MODES = "constrain what the data do not identify, or give anchor= near the intended mode"
@@ -103,7 +107,7 @@ def with_control_variates(
     if not (is_far or is_kinked):
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
-        if by_default and _has_hyperparameters(problem):
+        if by_default and _is_funnel(problem, row_free_difference, modes.anchor):
             surrogate = _of_hierarchy(modes.anchor, problem, row_free_difference)
     pairs = None
     if surrogate is not None:
@@ -131,6 +135,13 @@ def with_control_variates(
 def _has_hyperparameters(problem: Problem) -> bool:
     """Whether rows read some entries and not others, such as the spread of a prior."""
     return problem.blocks is not None and 0 < problem.blocks.untouched.size < problem.start.size
+
+
+def _is_funnel(problem: Problem, row_free_difference: Callable[..., Any], anchor: Anchor) -> bool:
+    """Whether hyperparameters take the posterior far from its normal approximation."""
+    return _has_hyperparameters(problem) and not is_nearly_normal(
+        row_free_difference, anchor, _AS_GOOD
+    )
 
 
 def _of_hierarchy(

@@ -59,6 +59,15 @@ class TestDefault:
         assert isinstance(step.proposal, ProposalMixture)
         assert step.target.surrogate is None
 
+    def test_entries_that_no_row_reads_do_not_make_a_funnel(self):
+        """Missing responses are normal given the others, whose posterior is nearly normal."""
+        y = np.ma.masked_array(np.linspace(-1.0, 1.0, N_ROWS), mask=np.arange(N_ROWS) < 5)
+        with pm.Model() as model:
+            pm.Normal("y", pm.Normal("mu"), pm.HalfNormal("sigma"), observed=y)
+        step = built(model)
+        assert isinstance(step.proposal, ProposalMixture)
+        assert step.target.surrogate is None
+
     @pytest.mark.exhaustive
     def test_a_funnel_has_them_in_units_of_its_scale(self, of_funnel):
         step = of_funnel
