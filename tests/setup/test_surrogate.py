@@ -59,6 +59,7 @@ class TestDefault:
         assert isinstance(step.proposal, ProposalMixture)
         assert step.target.surrogate is None
 
+    @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
     def test_entries_that_no_row_reads_do_not_make_a_funnel(self):
         """Missing responses are normal given the others, whose posterior is nearly normal."""
         y = np.ma.masked_array(np.linspace(-1.0, 1.0, N_ROWS), mask=np.arange(N_ROWS) < 5)
