@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import FEWEST_ROWS, Owners, Verdicts, decide_each
 from pymc_austerity.exact import candidates_of
 from pymc_austerity.levels.factor import LevelsOfFactor
+from pymc_austerity.levels.learned import SplitNormals
 from pymc_austerity.levels.posterior import GroupedPosterior
 
 _NONE, _NO = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
@@ -151,9 +152,12 @@ def decided(
 
 
 def drawn_or_near(
-    z: NDArray[np.float64], near: NDArray[np.float64] | float, rng: np.random.Generator
+    z: NDArray[np.float64],
+    near: NDArray[np.float64] | float,
+    rng: np.random.Generator,
+    split: SplitNormals | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    r"""Independent draws of standard normal distributions, and steps of a random walk for some.
+    r"""Independent draws of known distributions, and steps of a random walk for some.
 
     Draws never return from a tail that is heavier than normal, and nor do autoregressive moves,
     which aim at the middle; steps of a random walk do. Their lengths vary, because such a tail may
@@ -166,6 +170,8 @@ def drawn_or_near(
     near : float array, shape (G,), or float
         Probability of a step.
     rng : numpy.random.Generator
+    split : SplitNormals, optional
+        The distributions, of shape (G, q); standard normal ones by default.
 
     Returns
     -------
@@ -178,20 +184,32 @@ def drawn_or_near(
     there, log_ratio = rng.standard_normal(z.shape), np.empty(len(z))
     chance = rng.random(len(z))
     chances = near if isinstance(near, np.ndarray) else np.full(len(z), near)
-    _fill_moves(z, chances, chance, there, log_ratio)
+    _fill_moves(
+        z,
+        SplitNormals.standard(z.shape) if split is None else split,
+        chances,
+        chance,
+        there,
+        log_ratio,
+    )
     return there, log_ratio, chance == 0.0
 
 
 @numba.njit(cache=True, error_model="numpy")
 def _fill_moves(
     z: NDArray[np.float64],
+    split: SplitNormals,
     near: NDArray[np.float64],
     chance: NDArray[np.float64],
     there: NDArray[np.float64],
     log_ratio: NDArray[np.float64],
 ) -> None:
-    """Make proposals of noise; the chance of those that make a step becomes zero."""
+    """Make proposals of noise; the chance of those that make a step becomes zero.
+
+    What is left of the chance of the others says on which side of the mode each coordinate is.
+    """
     n_levels, q = z.shape
+    mode, below, above = split
     for g in range(n_levels):
         log_ratio[g] = 0.0
         if chance[g] < near[g]:
@@ -201,8 +219,16 @@ def _fill_moves(
                 there[g, j] = z[g, j] + size * there[g, j]
             chance[g] = 0.0
         else:
+            left = (chance[g] - near[g]) / (1.0 - near[g])
             for j in range(q):
-                log_ratio[g] += 0.5 * (there[g, j] * there[g, j] - z[g, j] * z[g, j])
+                share = below[g, j] / (below[g, j] + above[g, j])
+                is_below = left < share
+                left = left / share if is_below else (left - share) / (1.0 - share)
+                away = abs(there[g, j])
+                there[g, j] = mode[g, j] + (-below[g, j] if is_below else above[g, j]) * away
+                old = z[g, j] - mode[g, j]
+                old /= below[g, j] if old < 0.0 else above[g, j]
+                log_ratio[g] += 0.5 * (away * away - old * old)
 
 
 def move_levels(
@@ -211,7 +237,7 @@ def move_levels(
     theta: NDArray[np.float64],
     near: NDArray[np.float64] | float,
     rng: np.random.Generator,
-    offset: NDArray[np.float64] | float = 0.0,
+    split: SplitNormals | None = None,
 ) -> Moved:
     r"""Move all levels of a factor at once, each with its own decision.
 
@@ -227,8 +253,8 @@ def move_levels(
     near : float array, shape (G,), or float
         Probability that a level makes a step.
     rng : numpy.random.Generator
-    offset : float array, shape (G, q)
-        Added to the mean of the normal approximation, standardized.
+    split : SplitNormals, optional
+        What levels are drawn from in these coordinates, of shape (G, q).
 
     Notes
     -----
@@ -240,8 +266,8 @@ def move_levels(
     slopes, normals = posterior.level_normals(factor, theta)
     old = theta[levels.entries] - levels.anchor
     distance = normals.standard(old)
-    there, ratios, is_near = drawn_or_near(distance - offset, near, rng)
-    new = normals.values(there + offset)
+    there, ratios, is_near = drawn_or_near(distance, near, rng, split)
+    new = normals.values(there)
     proposed = theta.copy()
     proposed[levels.entries] = levels.anchor + new
     prior = levels.prior_difference(proposed, theta, new, old)

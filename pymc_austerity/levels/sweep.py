@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
+from pymc_austerity.levels.learned import Center, LevelShapes
 from pymc_austerity.levels.moves import (
     Moved,
     NestedLevels,
@@ -23,7 +24,7 @@ from pymc_austerity.levels.moves import (
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import Exchange, PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.adaptation import Average, ScaleSearch, linear_average
+from pymc_austerity.proposals.adaptation import Average, ScaleSearch
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
@@ -43,9 +44,6 @@ sweep."""
 _TARGET = 0.4
 """Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
 
-_NOISE = 10.0
-"""Variance of a mean of n distances in a chain, times n."""
-
 _STEP_OF_A_LINE = ScaleSearch.begin(2.4)
 """Size of a step along a line in standard deviations (Gelman, Roberts and Gilks 1996)."""
 
@@ -57,33 +55,6 @@ _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
 
 _BEFORE_A_MEAN, _FOR_A_MEAN = 30, 20
 """Points before those of a mean, and the fewest of these."""
-
-
-class Center(NamedTuple):
-    """What a chain shows of the mean of a normal approximation, in its standard deviations.
-
-    Attributes
-    ----------
-    mean : float array
-        Of the distances so far, with linearly growing weights: the first ones count least.
-    n_steps : int
-        Number of distances.
-    """
-
-    mean: NDArray[np.float64]
-    n_steps: int = 0
-
-    def step(self, shown: NDArray[np.float64]) -> "Center":
-        """The same after one more distance."""
-        n_steps = self.n_steps + 1
-        return Center(linear_average(self.mean, shown, n_steps), n_steps)
-
-    @property
-    def offset(self) -> NDArray[np.float64]:
-        """The mean, shrunk by its noise: in many entries that would move the approximation away."""
-        squares = self.mean**2
-        known = np.maximum(squares - _NOISE / max(self.n_steps, 1), 0.0)
-        return self.mean * known / np.maximum(squares, np.finfo(np.float64).tiny)
 
 
 _UNKNOWN = Center(np.zeros(()))
@@ -110,6 +81,8 @@ class SweepState(NamedTuple):
         What is learned of the means of normal approximations, by the kind of move. Shared entries
         have many rows, whose expansion at the modes of levels with few rows is off by more than
         the spread of the shared entries.
+    shapes : dict of str to LevelShapes
+        What is learned of the levels of each factor, by the kind of move.
     drawn : dict of str to Average
         Draws of normal approximations that are accepted, as a share, by the kind of move: of each
         level of a factor, or of the common entries.
@@ -124,6 +97,7 @@ class SweepState(NamedTuple):
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
     centers: dict[str, Center]
+    shapes: dict[str, LevelShapes]
     drawn: dict[str, Average]
     ridges: ScaleSearch = _STEP_OF_A_LINE
 
@@ -158,6 +132,11 @@ class SweepState(NamedTuple):
         """The state after one more distance from the mean, for a kind of move."""
         center = self.centers.get(kind, _UNKNOWN).step(distance)
         return self._replace(centers=self.centers | {kind: center})
+
+    def shaped(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
+        """The state after one more point of the levels of a factor, for a kind of move."""
+        shapes = self.shapes.get(kind) or LevelShapes.begin(distance.shape)
+        return self._replace(shapes=self.shapes | {kind: shapes.step(distance)})
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision of this kind."""
@@ -220,6 +199,8 @@ class Sweep:
         Proposals of moves that move levels along.
     centers : dict of str to Center
         What chains know of the means of normal approximations when they begin.
+    shapes : dict of str to LevelShapes
+        What they know of the levels.
     """
 
     posterior: GroupedPosterior
@@ -232,6 +213,7 @@ class Sweep:
     ridges: Ridges | None = None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
     centers: dict[str, Center] = field(default_factory=dict)
+    shapes: dict[str, LevelShapes] = field(default_factory=dict)
 
     @cached_property
     def blocks(self) -> tuple[str, ...]:
@@ -259,7 +241,7 @@ class Sweep:
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(1.0) if self.exchange is None else self.exchange.begin()
         if self.untouched is None:
-            return SweepState(None, (), (), size, {}, steps, self.centers, {})
+            return SweepState(None, (), (), size, {}, steps, self.centers, self.shapes, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -273,7 +255,7 @@ class Sweep:
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
         walks = untouched.init(), tuple(along), lengths
-        return SweepState(*walks, size, {}, steps, self.centers, {})
+        return SweepState(*walks, size, {}, steps, self.centers, self.shapes, {})
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -291,6 +273,7 @@ class Sweep:
             state.inflations,
             state.exchange.end(),
             state.centers,
+            {kind: shapes.end() for kind, shapes in state.shapes.items()},
             {kind: drawn.end() for kind, drawn in state.drawn.items()},
             state.ridges.end(),
         )
@@ -308,9 +291,10 @@ class Sweep:
             point[own] += root @ (root.T @ its.common.shift + noise)
         for factor, levels in enumerate(its.factors):
             _, normals = its.level_normals(factor, point)
-            noise = rng.standard_normal(levels.anchor.shape)
-            noise += self.centers.get(f"levels {factor}", _UNKNOWN).offset
-            point[levels.entries] = levels.anchor + normals.values(noise)
+            standard = rng.standard_normal(levels.anchor.shape)
+            if (kind := f"levels {factor}") in self.shapes:
+                standard = self.shapes[kind].split.drawn(rng)
+            point[levels.entries] = levels.anchor + normals.values(standard)
         if self.ridges is not None:
             along = self.ridges.directions
             point += rng.standard_normal(len(along)) @ along
@@ -380,12 +364,13 @@ class _Run:
 
     def levels(self, factor: int) -> Moved:
         """Move the levels of a factor."""
-        kind = f"levels {factor}"
+        kind, shapes = f"levels {factor}", self.state.shapes
         where = self.sweep.posterior, factor, self.theta, self.state.near(kind), self.rng
-        moved = self.accepting(move_levels(*where, self.state.offset(kind)), kind)
-        if not factor:  # the largest: its levels have few rows
-            return self.made(moved)
-        return self.made(self.centered(moved, kind))
+        split = shapes[kind].split if kind in shapes else None
+        moved = self.accepting(move_levels(*where, split), kind)
+        if self.tuning:
+            self.state = self.state.shaped(kind, moved.distance)
+        return self.made(moved)
 
     def common(self) -> BlockUse:
         """Move the common entries."""
@@ -503,6 +488,8 @@ class Pilot(NamedTuple):
         Median and mean number of rows that a sweep reads, over the second half of the sweeps.
     centers : dict of str to Center
         What was learned of the means of normal approximations.
+    shapes : dict of str to LevelShapes
+        What was learned of the levels.
     mean : float array, shape (d,)
         Mean of the points after the first 30 sweeps.
     accepted : float
@@ -514,6 +501,7 @@ class Pilot(NamedTuple):
     typical_rows: float
     mean_rows: float
     centers: dict[str, Center]
+    shapes: dict[str, LevelShapes]
     mean: NDArray[np.float64]
     accepted: float
     is_long: bool
@@ -541,4 +529,5 @@ def pilot_sweeps(sweep: Sweep, most_rows: int = _PILOT_ROWS) -> Pilot:
     half, n_summed = (len(n_rows) + 1) // 2, len(n_rows) - _BEFORE_A_MEAN
     later = float(np.median(n_rows[half:])), float(np.mean(n_rows[half:]))
     share = float(np.mean(accepted[half - 1 :]))
-    return Pilot(*later, state.centers, sums / max(n_summed, 1), share, n_summed >= _FOR_A_MEAN)
+    learned = state.centers, state.shapes
+    return Pilot(*later, *learned, sums / max(n_summed, 1), share, n_summed >= _FOR_A_MEAN)

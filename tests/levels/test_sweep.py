@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.levels import Shares, Sweep
-from pymc_austerity.levels.sweep import Center
+from pymc_austerity.levels.learned import Center
 
 
 def sweep_of(names, *, common=True):
