@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import simpson
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
@@ -245,6 +246,8 @@ _ENTRIES = 8
 """Entries along which kinks are looked for."""
 _STEEPER = 3.0
 """Times the curvature at single points that the averaged one has where rows have kinks."""
+_INTERVALS = 2, 8, 32
+"""Between single points: where few rows with extreme predictors turn, the curvature is narrow."""
 _LEAST, _MOST, _TRIES = 0.5, 2.0, 20
 """Fall of a log-density over twice its width, nats, and searches for the width."""
 _LONGEST = 4.0
@@ -327,11 +330,19 @@ def have_kinks(density: RowDensity, point: NDArray, rng: np.random.Generator) ->
         move[k] = own[k]
         ends = [density.row_gradient(point + m) for m in (-move, move)]
         averaged = (ends[0] - ends[1])[k] * own[k] / 2.0
-        at = [-density.row_hessian(point + m)[k, k] * own[k] ** 2 for m in (-move, 0.0, move)]
-        single = (at[0] + 4.0 * at[1] + at[2]) / 6.0
-        if averaged > _STEEPER * max(single, 0.0) and averaged > _LEAST / 2.0:
+        if averaged <= _LEAST / 2.0:
+            continue
+        single = (_mean_curvature(density, point, move, n) for n in _INTERVALS)
+        if all(averaged > _STEEPER * each for each in single):
             return True
     return False
+
+
+def _mean_curvature(density: RowDensity, point: NDArray, move: NDArray, n: int) -> float:
+    """Mean of the curvatures at single points from one end of a move to the other."""
+    (k,) = np.flatnonzero(move)
+    at = [density.row_hessian(point + t * move)[k, k] for t in np.linspace(-1.0, 1.0, n + 1)]
+    return float(-simpson(at, dx=1.0 / n) * move[k] ** 2)
 
 
 def approximate_mode(start: NDArray, density: RowDensity) -> NDArray[np.float64]:

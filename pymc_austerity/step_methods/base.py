@@ -2,7 +2,6 @@
 
 import inspect
 import logging
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -132,16 +131,17 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         steps = {"steps_per_draw": self.steps_per_draw}
         return super()._common_constants | self._rows_elsewhere | steps
 
-    def take(self, steps_per_draw: int) -> None:
+    def take(self, steps_per_draw: int, started: float) -> None:
         """End the set-up of a candidate that is chosen.
 
         Parameters
         ----------
         steps_per_draw : int
             Transitions between recorded draws.
+        started : float
+            When the choice began, by the performance counter.
         """
         self.steps_per_draw = steps_per_draw
-        started = time.perf_counter() - self.setup_seconds
         self._compile_rest()
         self._end_setup(started)
         self.is_chosen_by_default = True

@@ -34,6 +34,8 @@ from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on
 from pymc_austerity.step_methods.expected_time import (
     LONG_RUN,
     SETUP_SECONDS,
+    TRANSITIONS,
+    WATCHED,
     CostOfNUTS,
     Size,
     expected_cost,
@@ -57,6 +59,9 @@ _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit", "li
 _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
 """Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
 step method, longer ones take a share of a run of NUTS."""
+_PROBE_SHARE_OF_COMPILATION, _WATCHING_SHARE = 0.5, 0.25
+"""Time of short chains as a share of what NUTS takes to compile, where they leave a doubt; and that
+of longer ones, and of a NUTS that is watched, as a share of the run that would follow."""
 _PROBE_STEPS, _LONGEST_PROBE = (100, 400), 1_600
 """Of a chain: few, and many where few leave a doubt; and where chains may stay long in tails."""
 _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
@@ -140,7 +145,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
-            best.step.take(_steps_per_draw(best.found, choice.costs))
+            best.step.take(_steps_per_draw(best.found, choice.costs), choice.started)
             return best.step
         reason = best.why_not
         has_looked = best.step is not None or best.has_several_modes
@@ -311,7 +316,7 @@ class _Choice:
                 if _leaves_a_doubt(step, found, self.costs) or _may_stay(step, found, self.costs):
                     self._tries_nuts()
                 if self._depends_on_mixing(step, found):
-                    self._watch_nuts()
+                    self._watch_nuts(_WATCHING_SHARE * _seconds_of_run(found, self.costs))
                 longer = _looked_at(step, found, self._point, self.costs)
                 looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
                 if not looked_at[-1].why_not:
@@ -326,13 +331,15 @@ class _Choice:
         is_near = self.costs[0].is_measured and 1.0 < share < 1.0 / _MIXES
         return is_near and _why_not(step, found, self.costs) in ("", _LONGER)
 
-    def _watch_nuts(self) -> None:
+    def _watch_nuts(self, most_seconds: float) -> None:
         """Find out how many draws of NUTS are effective, where that does not take long."""
         self._tries_nuts()
         cost = self.costs[0]
-        if cost.is_measured and math.isnan(cost.share_effective):
+        is_short = WATCHED * cost.per_draw < most_seconds
+        if cost.is_measured and math.isnan(cost.share_effective) and is_short:
             with setup_progress("AusterityMH", "trying NUTS for longer"):
-                self.costs = (watched_cost(self.nuts, self._point, cost), *self.costs[1:])
+                watched = watched_cost(self.nuts, self._point, cost, most_seconds)
+                self.costs = (watched, *self.costs[1:])
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
@@ -447,6 +454,10 @@ def _glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS])
     few, many = _PROBE_STEPS
     seconds = _usual_seconds(step)
     found = probe(step, point, seconds, few)
+    if found.n_steps < few and _leaves_a_doubt(step, found, costs):
+        # takes less time than the compilation of NUTS
+        seconds = max(seconds, _PROBE_SHARE_OF_COMPILATION * costs[0].compilation)
+        found = probe(step, point, seconds, few)
     is_enough = found.n_steps < few or _is_clear(step, found, costs)
     return found if is_enough else probe(step, point, seconds, many)
 
@@ -455,8 +466,10 @@ def _looked_at(
     step: Any, found: Probe, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]
 ) -> Probe:
     """What longer chains show, where those before them left a doubt."""
-    longest = _PROBE_SHARE_OF_NUTS * costs[0].of_run
-    if longest <= _usual_seconds(step):
+    usual = _usual_seconds(step)
+    own = max(_WATCHING_SHARE * _seconds_of_run(found, costs), usual)
+    longest = min(_PROBE_SHARE_OF_NUTS * costs[0].of_run, own)
+    if longest < usual:
         return found
     if math.isnan(found.share_effective):
         found = probe(step, point, longest, FEWEST_STEPS)
@@ -464,10 +477,21 @@ def _looked_at(
             return found
     for n_steps in _PROBE_STEPS:
         if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
-            found = probe(step, point, longest, n_steps)
+            n_before, found = found.n_steps, probe(step, point, longest, n_steps)
+            if found.n_steps <= n_before:
+                break
     if _may_stay(step, found, costs) and not _why_not(step, found, costs):
         found = probe(step, point, longest, _LONGEST_PROBE)
     return found
+
+
+def _seconds_of_run(found: Probe, costs: Sequence[CostOfNUTS]) -> float:
+    """What a run of as many transitions as that of NUTS takes, as far as it is known."""
+    share = found.share_effective if found.share_effective > 0.0 else 1.0
+    per_step = found.seconds_per_effective_draw * share
+    if not math.isfinite(per_step):
+        return costs[0].of_run
+    return TRANSITIONS * per_step * _steps_per_draw(found, costs)
 
 
 def _usual_seconds(step: Any) -> float:

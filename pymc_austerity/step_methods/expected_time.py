@@ -19,11 +19,10 @@ from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 from pymc_austerity.step_methods.probe import IN_TAILS
 
-_GRADIENTS, _AT_DIMENSION, _OF_HIERARCHY = 7.0, 5, 2.0
+_GRADIENTS, _AT_DIMENSION = 7.0, 5
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
-with the fourth root of the dimension (Beskos et al. 2013). And times as many at least where
-variables have a prior that depends on others."""
-_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 8e-10, 4e-10
+with the fourth root of the dimension (Beskos et al. 2013)."""
+_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 2.0e-5, 8e-10, 4e-10
 """Seconds: PyMC's work on a step of a trajectory, an addition for an entry with its derivatives,
 and a product with one of the numbers that belong to the rows."""
 _OF_COSTLY, _OF_SPECIAL = 10, 22
@@ -41,7 +40,7 @@ LONG_RUN = 8.0
 """Seconds of a run that is, where NUTS is compiled already and was measured."""
 
 _SEED = 20_140_622
-_USUAL, _ALL, _LAST, _WATCHED = 100, 201, 50, 400
+_USUAL, _ALL, _LAST, WATCHED = 100, 201, 50, 400
 """Transitions that show that NUTS is fast; that it makes otherwise, the last of them with a metric
 that is learnt; of which the time is taken; and of which the second half shows how it mixes."""
 _UNADAPTED = 4.0
@@ -62,15 +61,12 @@ class Size(NamedTuple):
         Entries of all arrays on which these depend, such as predictors.
     dimension : int
         Entries of the free variables.
-    is_hierarchical : bool
-        Whether the prior of a free variable depends on others.
     """
 
     n_rows: int
     n_operations: int
     n_numbers: int
     dimension: int
-    is_hierarchical: bool = False
 
 
 class CostOfNUTS(NamedTuple):
@@ -139,14 +135,14 @@ def size_of(
             if isinstance(node.op, Elemwise):
                 operations += _weight(node) * _entries(node.outputs, n_rows[variable.name])
         numbers += _entries([v for v in made if v not in varying], n_rows[variable.name])
-    free = set(model.free_RVs)
-    is_hierarchical = any(free.intersection(ancestors(rv.owner.inputs)) for rv in free)
-    return Size(sum(n_rows.values()), operations, numbers, dimension, is_hierarchical)
+    return Size(sum(n_rows.values()), operations, numbers, dimension)
 
 
 def _weight(node: Any) -> int:
     """Additions that take as long as this operation."""
-    name = scalar_name(node)
+    name, inner = scalar_name(node), node.inputs[0].owner
+    if name == "Log" and inner is not None and scalar_name(inner) == "Exp":
+        return 0  # PyTensor takes both away
     if name in _SPECIAL or name not in OPERATIONS:
         return _OF_SPECIAL
     return _OF_COSTLY if OPERATIONS[name].is_costly and name != "Pow" else 1
@@ -198,8 +194,7 @@ def seconds_of_rows(size: Size) -> float:
 
 
 def _gradients(size: Size) -> float:
-    usual = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
-    return usual * (_OF_HIERARCHY if size.is_hierarchical else 1.0)
+    return float(_GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25)
 
 
 def _of_rows(size: Size) -> float:
@@ -243,10 +238,12 @@ def measured_cost(
     return CostOfNUTS(seconds, compilation, is_measured=True)
 
 
-def watched_cost(step: AllRowsNUTS, point: dict[str, NDArray], cost: CostOfNUTS) -> CostOfNUTS:
+def watched_cost(
+    step: AllRowsNUTS, point: dict[str, NDArray], cost: CostOfNUTS, most_seconds: float
+) -> CostOfNUTS:
     """Let NUTS tune for longer, and measure how many of its draws are effective.
 
-    That takes a tenth of its run.
+    That takes a tenth of its run, unless its transitions get longer than they were.
 
     Parameters
     ----------
@@ -254,9 +251,15 @@ def watched_cost(step: AllRowsNUTS, point: dict[str, NDArray], cost: CostOfNUTS)
         As in `measured_cost`.
     cost : CostOfNUTS
         What that measured.
+    most_seconds : float
+        Processor time after which only the time of a transition is known.
     """
-    made = list(_transitions(step, point, _WATCHED))
-    later = made[_WATCHED // 2 :]
+    made: list[_Transition] = []
+    for one in _transitions(step, point, WATCHED):
+        made.append(one)
+        if sum(each.seconds for each in made) > most_seconds:
+            return cost._replace(per_draw=_usual([each.seconds for each in made]))
+    later = made[WATCHED // 2 :]
     kept = np.stack([one.place for one in later]).reshape(2, len(later) // 2, -1)  # of one chain
     ends = np.cumsum([np.size(point[variable.name]) for variable in step.vars])[:-1]
     n_effective = min(effective_draws(own, IN_TAILS) for own in np.split(kept, ends, axis=2))

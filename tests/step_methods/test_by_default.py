@@ -243,12 +243,16 @@ def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
 def test_share_of_transitions_that_are_effective(monkeypatch, correlation):
     step = Timed(monkeypatch, lambda n: 1e-2 if n < 300 else 1e-3)
     step.correlation = correlation
-    cost = expected_time.watched_cost(step, {"a": np.zeros(3)}, CostOfNUTS(1.0, is_measured=True))
+    known = {"a": np.zeros(3)}, CostOfNUTS(1.0, is_measured=True)
+    cost = expected_time.watched_cost(step, *known, 1e3)
     assert cost.per_draw == pytest.approx(1e-3)
     expected = (1.0 - correlation) / (1.0 + correlation)
     assert expected / 3.0 < cost.share_effective < 3.0 * expected
     assert step.n_made == 400
     assert step.calls == ["begun", "reset"]
+    cost = expected_time.watched_cost(step, *known, 0.0)  # too slow to be watched
+    assert np.isnan(cost.share_effective)
+    assert step.calls[2:] == ["begun", "reset"]
 
 
 @pytest.mark.parametrize(
@@ -383,7 +387,12 @@ class TestProbe:
         [
             ([Probe("", 1e-9, 0.5, n_steps=100)], [100]),  # clear at once
             ([Probe("", 1e-9, 0.01, n_steps=100), Probe("", 1e-9, 0.01, n_steps=400)], [100, 400]),
-            ([Probe("", 1e-9, s, n_steps=n) for s, n in ((np.nan, 33), (0.2, 40))], [100, 40]),
+            ([Probe("", 1e-9, s, n_steps=n) for s, n in ((np.nan, 33), (0.2, 100))], [100, 100]),
+            (
+                [Probe("", 1e-9, s, n_steps=n) for s, n in ((np.nan, 9), (np.nan, 33), (0.3, 40))],
+                [100, 100, 40],
+            ),
+            ([Probe("", 1e-9, 0.01, n_steps=n) for n in (90, 98, 98)], [100, 100, 100]),
             ([Probe("no", np.inf, 0.0, n_steps=60), Probe("", 1e-9, 0.1, n_steps=100)], [100, 100]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (60, 100, 400)], [100, 100, 400]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (100, 400)], [100, 400]),

@@ -69,13 +69,16 @@ def test_a_response_of_several_entries_is_one_row():
     assert size(columns).n_rows == 10_000
 
 
-def hierarchy():
-    a = pm.Normal("a", pm.Normal("mu"), pm.HalfNormal("tau"), shape=3)
-    pm.Normal("y", a[np.arange(10_000) % 3], 1.0, observed=np.zeros(10_000))
+def rates():
+    x = np.linspace(0.0, 1.0, 10_000)
+    pm.Poisson("y", pm.math.exp(pm.Normal("eta") * x), observed=np.zeros(10_000))
 
 
-def test_priors_that_depend_on_variables_are_hard():
-    plain, levels = size(normal), size(hierarchy)
-    assert levels.is_hierarchical and not plain.is_hierarchical
-    alike = levels._replace(is_hierarchical=False)
-    assert nuts_seconds(levels) == 2 * nuts_seconds(alike)
+def rates_of_their_own():
+    x = np.linspace(1.0, 2.0, 10_000)
+    pm.Poisson("y", pm.Exponential("mu", 1.0) * x, observed=np.zeros(10_000))
+
+
+def test_a_logarithm_of_an_exponential_takes_no_time():
+    log_alone, log_of_exp = size(rates_of_their_own), size(rates)
+    assert log_alone.n_operations == log_of_exp.n_operations
