@@ -91,6 +91,9 @@ the time for it as shares of compilation and run."""
 _MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 120.0
 """Rows for each entry with fewer of which a set-up may have to compile trajectories, for a minute;
 and the seconds that a run of a compiled NUTS takes at least for it to be tried then."""
+_UNSURE, _OUT_OF_REACH = 2.0, 4.0
+"""Times the usual time of the rows with which NUTS is measured first, where each entry has few; and
+times what a NUTS that was watched takes, from which longer chains do not lead back."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
@@ -285,7 +288,8 @@ class _Choice:
             with within(seconds):
                 for step in self._candidates():
                     if isinstance(step, WideHMC):  # it was tried at set-up
-                        return _Best(step, NOTHING_KNOWN, "")
+                        tried = [(step, step.tried)]
+                        break
                     with reviewed(math.inf, float):  # the time of its chains is measured
                         found = _glimpsed(step, self._point, self.costs)
                     if _is_clear(step, found, self.costs):
@@ -387,8 +391,7 @@ def _resume(step: AllRowsNUTS | PyMCSteps, resume: Any, model: pm.Model) -> None
 
 def _is_long(cost: CostOfNUTS, size: Size) -> bool:
     """Whether another set-up may be worth its time where NUTS is compiled already."""
-    has_many_rows = size.n_rows >= _MANY_ROWS_OF_AN_ENTRY * size.dimension
-    least = LONG_RUN if has_many_rows else _LONG_RUN_OF_FEW_ROWS
+    least = LONG_RUN if _has_many_rows(size) else _LONG_RUN_OF_FEW_ROWS
     return cost.of_run >= max(least, _TIMES_COMPILED * cost.compilation)
 
 
@@ -407,9 +410,13 @@ def _nothing_observed(model: pm.Model) -> str:
     return f"no variable is observed; if {names[0]!r} is the likelihood, add likelihood={names[:1]}"
 
 
+def _has_many_rows(size: Size) -> bool:
+    return size.n_rows >= _MANY_ROWS_OF_AN_ENTRY * size.dimension
+
+
 def _few_rows(size: Size) -> str:
     """Why no set-up is worth its time, as a clause; empty if one may be."""
-    if seconds_of_rows(size) < SETUP_SECONDS:
+    if seconds_of_rows(size) < (1.0 if _has_many_rows(size) else _UNSURE) * SETUP_SECONDS:
         return f"{size.n_rows:,} rows are too few to gain from reading fewer"
     return ""
 
@@ -469,7 +476,8 @@ def _looked_at(
     usual = _usual_seconds(step)
     own = max(_WATCHING_SHARE * _seconds_of_run(found, costs), usual)
     longest = min(_PROBE_SHARE_OF_NUTS * costs[0].of_run, own)
-    if longest < usual:
+    watched = costs[0].per_draw / max(costs[0].share_effective, _MIXES)  # NaN if it was not
+    if longest < usual or found.seconds_per_effective_draw > _OUT_OF_REACH * watched:
         return found
     if math.isnan(found.share_effective):
         found = probe(step, point, longest, FEWEST_STEPS)
@@ -537,11 +545,11 @@ def _reads_many_rows(step: FewRowsStep, found: Probe) -> bool:
 
 def _seconds_of_nuts(step: Any, cost: CostOfNUTS) -> float:
     """What NUTS may take for an effective draw in a posterior like that of a step method."""
-    margin = _OF_THOSE_OF_LEVELS if cost.is_measured else _OF_LEVELS
-    if isinstance(step, FewRowsStep):
-        margin = _MARGIN if step.target.surrogate is None else _NOT_NORMAL
-        margin = _OF_TRANSITIONS if cost.is_measured else margin
-    return margin * cost.per_draw
+    if isinstance(step, GroupedStep):
+        return (_OF_THOSE_OF_LEVELS if cost.is_measured else _OF_LEVELS) * cost.per_draw
+    is_far = isinstance(step, FewRowsStep) and step.target.surrogate is not None
+    margin = _NOT_NORMAL if is_far else _MARGIN
+    return (_OF_TRANSITIONS if cost.is_measured else margin) * cost.per_draw
 
 
 def _steps_per_draw(found: Probe, costs: Sequence[CostOfNUTS]) -> int:

@@ -18,10 +18,13 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.wide import Reference, wide_reference
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
+from pymc_austerity.step_methods.probe import Probe
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words
 
 _FEWEST_ACCEPTED, _TRIALS, _MOST_KICKS = 0.65, 8, 12
+_AS_GOOD_AS = 1_600
+"""Steps of short chains that would show no more."""
 
 
 class Place(NamedTuple):
@@ -124,6 +127,11 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
     rng : int or numpy.random.Generator, optional
         Source of draws outside ``pm.sample``.
 
+    Attributes
+    ----------
+    tried : Probe
+        What draws are expected to cost.
+
     Raises
     ------
     SettingError
@@ -141,7 +149,9 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         with setup_progress(type(self).__name__) as say:
             posterior, reference = wide_reference(problem, say)
             say("trying trajectories")
-            self._moves, self._accepted = _chosen(posterior, reference, problem.prepared.rng)
+            self._moves, self._accepted, self.tried = _chosen(
+                posterior, reference, problem.prepared.rng
+            )
         self.coordinates = Coordinates(problem.start)
         self._begin(problem, blocked=True, rng=rng)
         self._finish(started, problem, structure=problem.structure)
@@ -202,17 +212,19 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
 
 def _chosen(
     posterior: RowDensity, reference: Reference, rng: np.random.Generator
-) -> tuple[SplitHamiltonian, float]:
-    """As few rotations as are accepted often enough."""
+) -> tuple[SplitHamiltonian, float, Probe]:
+    """As few rotations as are accepted often enough, how often that is, and what draws cost."""
     moves = SplitHamiltonian(posterior, reference, 1)
     place = moves.place(rng.standard_normal(reference.mean.size))
     while moves.n_kicks < _MOST_KICKS:
         moves = SplitHamiltonian(posterior, reference, moves.n_kicks + 1)
-        accepted = 0.0
+        accepted, began = 0.0, time.process_time()
         for _ in range(_TRIALS):
             end, log_ratio = moves.move(place, rng)
             accepted += math.exp(min(log_ratio, 0.0)) / _TRIALS
             place = end if log_uniform(rng) < log_ratio else place
         if accepted > _FEWEST_ACCEPTED:
-            return moves, accepted
+            share = accepted / (2.0 - accepted)  # of independent proposals
+            per_move = (time.process_time() - began) / _TRIALS
+            return moves, accepted, Probe("", per_move / share, share, 1.0, _AS_GOOD_AS)
     raise SettingError("no normal distribution is near to the posterior")

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, FireflyMH, SettingError
+from pymc_austerity.control_variates.anchor import have_kinks
 from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.few_rows import FewRowsStep
@@ -104,3 +105,33 @@ def test_a_mode_between_two_kinks_has_no_curvature_of_its_own():
         pm.Laplace("y", pm.Normal("mu", 0.0, 10.0), 1.0, observed=y)
     target = built(model, test="exact").target
     assert target.approximation.root[0, 0] == pytest.approx(1_000**-0.5, rel=0.25)
+
+
+class Turning:
+    """A log-density that falls on both sides of 0, where it is steep, and turns at some place.
+
+    The gradient falls by 2 within about 2 / `rate`.
+    """
+
+    def __init__(self, rate, place):
+        self.rate, self.place = rate, place
+
+    def row_gradient(self, point):
+        return -np.tanh(self.rate * (point - self.place)) - 0.1 * point
+
+    def row_hessian(self, point):
+        slope = self.rate * (1.0 - np.tanh(self.rate * (point - self.place)) ** 2)
+        return np.diag(-slope - 0.1)
+
+    def gradient(self, point):
+        away = self.rate * (point - self.place)
+        fall = np.logaddexp(away, -away) / self.rate + 0.05 * point**2
+        return -float(fall.sum()), self.row_gradient(point)
+
+
+@pytest.mark.parametrize(("rate", "is_kink"), [(1.0, False), (15.0, False), (1e4, True)])
+@pytest.mark.parametrize("place", [0.0, 0.13, 0.41])
+def test_narrow_curvature_is_no_kink(rate, place, is_kink, rng):
+    """Few rows with extreme predictors turn within a small part of a standard deviation."""
+    at = np.array([0.0 if place else 1e-3])
+    assert have_kinks(Turning(rate, place), at, rng) == is_kink
