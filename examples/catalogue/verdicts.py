@@ -34,7 +34,7 @@ def _agree(ours: Run, nuts: Run) -> bool:
 
 
 def is_slow(ours: Run, nuts: Run, times: float = SLOWER, more: float = 0.0) -> bool:
-    """Whether a run took longer than NUTS, set-up and compilation included.
+    """Whether a run took longer than one of NUTS that ended, set-up and compilation included.
 
     Parameters
     ----------
@@ -44,4 +44,4 @@ def is_slow(ours: Run, nuts: Run, times: float = SLOWER, more: float = 0.0) -> b
     more : float
         Seconds in addition.
     """
-    return not ours.error and ours.seconds > times * nuts.seconds + more
+    return not (ours.error or nuts.error) and ours.seconds > times * nuts.seconds + more

@@ -54,6 +54,7 @@ def test_slow_runs():
     assert not is_slow(run(seconds=16.9), run(), times=1.5, more=2.0)
     assert is_slow(run(seconds=17.1), run(), times=1.5, more=2.0)
     assert not is_slow(Run(error="x", seconds=99.0), run())
+    assert not is_slow(run(seconds=99.0), Run(error="x"))  # it took longer than there was time
 
 
 def test_runs_with_several_seeds():
