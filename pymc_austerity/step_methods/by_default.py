@@ -25,7 +25,6 @@ from pymc_austerity.setup.levels.build import (
     build_groups,
 )
 from pymc_austerity.setup.model_inputs import checked_point
-from pymc_austerity.setup.normality import spread_of_residuals
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import setup_progress
@@ -508,6 +507,8 @@ def _usual_seconds(step: Any) -> float:
 
 def _leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
     """Whether longer chains, or a try of NUTS, may change the choice."""
+    if isinstance(step, FewRowsStep) and _reads_many_rows(step, found):
+        return False
     is_unknown = math.isnan(found.share_effective)
     return is_unknown or found.is_vague or bool(_why_not(step, found, costs))
 
@@ -540,7 +541,7 @@ def _reads_many_rows(step: FewRowsStep, found: Probe) -> bool:
     is_test = isinstance(step.target.sampling, StratifiedSampling)
     if not (is_test and found.share_of_rows > _MOST_ROWS):
         return False
-    return not spread_of_residuals(step.target, step.proposal) <= _MOST_SPREAD
+    return not step.spread_of_residuals <= _MOST_SPREAD
 
 
 def _seconds_of_nuts(step: Any, cost: CostOfNUTS) -> float:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.setup.build import Built, build_among_others
 from pymc_austerity.setup.coordinates import best_coordinates
 from pymc_austerity.setup.earlier_run import learn
-from pymc_austerity.setup.normality import check_normality, warn_if_loose
+from pymc_austerity.setup.normality import check_normality, spread_of_residuals, warn_if_loose
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import Say, setup_progress
@@ -129,6 +130,11 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             centered=self.coordinates.names,
             blocks=built.about.blocks,
         )
+
+    @cached_property
+    def spread_of_residuals(self) -> float:
+        """See `pymc_austerity.setup.normality.spread_of_residuals`; all rows are read once."""
+        return spread_of_residuals(self.target, self.proposal)
 
     def _compile_rest(self) -> None:
         with setup_progress(type(self).__name__) as say:

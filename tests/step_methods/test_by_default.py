@@ -15,7 +15,7 @@ from pymc_austerity import (
     NotRowwiseError,
     SettingError,
 )
-from pymc_austerity.step_methods import by_default, expected_time
+from pymc_austerity.step_methods import by_default, expected_time, few_rows
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected_cost
 from pymc_austerity.step_methods.few_rows import FewRowsStep
@@ -88,11 +88,11 @@ class TestNUTSIsTaken:
         many = lambda *args: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
         monkeypatch.setattr("pymc_austerity.step_methods.by_default.probe", many)
         monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about, **_: None)
-        monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 2.0)
+        monkeypatch.setattr(few_rows, "spread_of_residuals", lambda *args: 2.0)
         step, _ = sample(wide())
         assert isinstance(step, AllRowsNUTS)
         assert "a sequential test reads 50% of the rows" in step.explain()
-        monkeypatch.setattr(by_default, "spread_of_residuals", lambda *args: 0.5)
+        monkeypatch.setattr(few_rows, "spread_of_residuals", lambda *args: 0.5)
         assert type(built(wide())) is FewRowsStep
 
     def test_where_rows_are_few_for_the_dimensions(self, plans):
