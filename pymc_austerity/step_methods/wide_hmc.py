@@ -32,6 +32,7 @@ class Place(NamedTuple):
 
     Attributes
     ----------
+    point : float array, shape (d,)
     standard : float array, shape (d,)
         The point in standardized coordinates of the reference.
     log_density : float
@@ -40,6 +41,7 @@ class Place(NamedTuple):
         Gradient of the same, by standardized coordinates.
     """
 
+    point: NDArray[np.float64]
     standard: NDArray[np.float64]
     log_density: float
     slope: NDArray[np.float64]
@@ -78,9 +80,10 @@ class SplitHamiltonian:
     def place(self, standard: NDArray[np.float64]) -> Place:
         """A point in standardized coordinates."""
         with np.errstate(all="ignore"):  # what is not finite is rejected
-            value, gradient = self.posterior.gradient(self.reference.point(standard))
+            point = self.reference.point(standard)
+            value, gradient = self.posterior.gradient(point)
             log_density = value + 0.5 * float(standard.dot(standard))
-            return Place(standard, log_density, self.reference.slope(gradient) + standard)
+            return Place(point, standard, log_density, self.reference.slope(gradient) + standard)
 
     def move(self, here: Place, rng: np.random.Generator) -> tuple[Place, float]:
         """The end of a trajectory, and the log of the Metropolis ratio."""
@@ -184,7 +187,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         return self._place
 
     def _point(self, place: Place) -> NDArray:
-        return self._moves.reference.point(place.standard).astype(self.coordinates.start.dtype)
+        return place.point.astype(self.coordinates.start.dtype)
 
     @property
     def constants(self) -> dict[str, Any]:
