@@ -189,8 +189,10 @@ def with_kinks(about: About) -> Target | NoPlan:
     try:
         bounded = bounds_of(about).of_all(about.problem.likelihood.arrays)
         which = np.flatnonzero(~np.isfinite(bounded.usual_constants))
-        if not 0 < which.size <= _MOST_KEPT * len(bounded.rows.center):
-            return NoPlan(f"{which.size or 'no'} rows have a kink near the mode")
+        if not which.size:  # curvature that is too narrow to be told from kinks
+            return choose(about)
+        if which.size > _MOST_KEPT * len(bounded.rows.center):
+            return NoPlan(f"{which.size:,} rows have a kink near the mode")
         about.say(f"keeping the {which.size:,} rows with a kink near the mode")
         kept = keep(about, which)
         if kept is None:

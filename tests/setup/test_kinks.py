@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, FireflyMH, SettingError
+from pymc_austerity.control_variates import anchor
 from pymc_austerity.control_variates.anchor import have_kinks
 from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.step_methods import by_default
@@ -14,6 +15,7 @@ from pymc_austerity.step_methods.few_rows import FewRowsStep
 from tests.model.splitting import by_name
 from tests.references import moments_of
 from tests.running import assert_moments, built, sample
+from tests.step_methods.models import logistic
 
 N_ROWS = 2_000
 KINDS = {
@@ -135,3 +137,12 @@ def test_narrow_curvature_is_no_kink(rate, place, is_kink, rng):
     """Few rows with extreme predictors turn within a small part of a standard deviation."""
     at = np.array([0.0 if place else 1e-3])
     assert have_kinks(Turning(rate, place), at, rng) == is_kink
+
+
+def test_rows_without_kinks_have_the_usual_plan(monkeypatch):
+    """Where curvature is too narrow for any number of points."""
+    monkeypatch.setattr(anchor, "have_kinks", lambda *args: True)
+    monkeypatch.setattr(anchor, "falls_as_curved", lambda *args: False)
+    step = built(logistic(N_ROWS, np.zeros(3), seed=3))
+    assert isinstance(step.target.sampling, PoissonSampling)
+    assert "kink" not in step.explain()
