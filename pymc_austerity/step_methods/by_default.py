@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from pymc_austerity.setup.levels.build import (
 from pymc_austerity.setup.model_inputs import checked_point
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
-from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.setup_progress import Say, setup_progress
 from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on_all_rows
 from pymc_austerity.step_methods.expected_time import (
@@ -61,6 +62,8 @@ step method, longer ones take a share of a run of NUTS."""
 _PROBE_SHARE_OF_COMPILATION, _WATCHING_SHARE = 0.5, 0.25
 """Time of short chains as a share of what NUTS takes to compile, where they leave a doubt; and that
 of longer ones, and of a NUTS that is watched, as a share of the run that would follow."""
+_LONGER_CHAINS = 1.5
+"""Times the length of chains from which longer ones show more."""
 _PROBE_STEPS, _LONGEST_PROBE = (100, 400), 1_600
 """Of a chain: few, and many where few leave a doubt; and where chains may stay long in tails."""
 _MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
@@ -204,7 +207,7 @@ class _Choice:
     """
 
     def __init__(self, request: Request, variables: Sequence, model: pm.Model) -> None:
-        self.started = time.perf_counter()
+        self.started, self._own = time.perf_counter(), -time.process_time()
         self._request, self._variables, self._model = request, variables, model
         self._point = _checked(request, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
@@ -219,12 +222,27 @@ class _Choice:
         kwargs = self._request.options.compile_kwargs
         its = {"point": self._point, "rows": self.rows, "rng": self._request.rng}
         its["compile_kwargs"] = kwargs
-        with setup_progress("AusterityMH", "compiling NUTS") as say:
+        with self._with_nuts("compiling NUTS") as say:
             step = on_all_rows(self._variables, self._model, its)
             if self._request.resume is not None:
                 say("learning from the earlier run")
                 _resume(step, self._request.resume, self._model)
             return step
+
+    @contextmanager
+    def _with_nuts(self, stage: str) -> Iterator[Say]:
+        """A stage of which the time is not that of the other samplers."""
+        began = time.process_time()
+        try:
+            with setup_progress("AusterityMH", stage) as say:
+                yield say
+        finally:
+            self._own -= time.process_time() - began
+
+    @property
+    def _seconds_left(self) -> float:
+        """Processor time that the set-up and the short chains of other samplers may still take."""
+        return _time_for_setup(self.costs[0]) - (self._own + time.process_time())
 
     def measure(self, started: float) -> bool:
         """Find out what NUTS takes, where it moves all variables and can begin.
@@ -238,7 +256,7 @@ class _Choice:
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
             return False
         try:
-            with setup_progress("AusterityMH", "trying NUTS"):
+            with self._with_nuts("trying NUTS"):
                 measured = measured_cost(step, self._point, started, self.size)
             self.costs = (measured, *self.costs)
         except Warning:
@@ -320,7 +338,7 @@ class _Choice:
                     self._tries_nuts()
                 if self._depends_on_mixing(step, found):
                     self._watch_nuts(_WATCHING_SHARE * _seconds_of_run(found, self.costs))
-                longer = _looked_at(step, found, self._point, self.costs)
+                longer = _looked_at(step, found, self._point, self.costs, self._seconds_left)
                 looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
                 if not looked_at[-1].why_not:
                     return looked_at[-1]
@@ -340,7 +358,7 @@ class _Choice:
         cost = self.costs[0]
         is_short = WATCHED * cost.per_draw < most_seconds
         if cost.is_measured and math.isnan(cost.share_effective) and is_short:
-            with setup_progress("AusterityMH", "trying NUTS for longer"):
+            with self._with_nuts("trying NUTS for longer"):
                 watched = watched_cost(self.nuts, self._point, cost, most_seconds)
                 self.costs = (watched, *self.costs[1:])
 
@@ -460,21 +478,26 @@ def _glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS])
     few, many = _PROBE_STEPS
     seconds = _usual_seconds(step)
     found = probe(step, point, seconds, few)
-    if found.n_steps < few and _leaves_a_doubt(step, found, costs):
-        # takes less time than the compilation of NUTS
-        seconds = max(seconds, _PROBE_SHARE_OF_COMPILATION * costs[0].compilation)
-        found = probe(step, point, seconds, few)
+    longer = _PROBE_SHARE_OF_COMPILATION * costs[0].compilation  # of NUTS, which comes next
+    is_much = longer > _LONGER_CHAINS * seconds
+    if is_much and found.n_steps < few and _leaves_a_doubt(step, found, costs):
+        seconds, found = longer, probe(step, point, longer, few)
     is_enough = found.n_steps < few or _is_clear(step, found, costs)
     return found if is_enough else probe(step, point, seconds, many)
 
 
 def _looked_at(
-    step: Any, found: Probe, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]
+    step: Any,
+    found: Probe,
+    point: dict[str, NDArray],
+    costs: Sequence[CostOfNUTS],
+    most_seconds: float,
 ) -> Probe:
     """What longer chains show, where those before them left a doubt."""
     usual = _usual_seconds(step)
     own = max(_WATCHING_SHARE * _seconds_of_run(found, costs), usual)
-    longest = min(_PROBE_SHARE_OF_NUTS * costs[0].of_run, own)
+    ends = time.process_time() + most_seconds
+    longest = min(_PROBE_SHARE_OF_NUTS * costs[0].of_run, own, most_seconds)
     watched = costs[0].per_draw / max(costs[0].share_effective, _MIXES)  # NaN if it was not
     if longest < usual or found.seconds_per_effective_draw > _OUT_OF_REACH * watched:
         return found
@@ -485,8 +508,9 @@ def _looked_at(
     for n_steps in _PROBE_STEPS:
         if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
             n_before, found = found.n_steps, probe(step, point, longest, n_steps)
-            if found.n_steps <= n_before:
-                break
+            longest = min(longest, ends - time.process_time())
+            if longest < usual or found.n_steps < _LONGER_CHAINS * n_before:
+                return found
     if _may_stay(step, found, costs) and not _why_not(step, found, costs):
         found = probe(step, point, longest, _LONGEST_PROBE)
     return found

@@ -410,7 +410,7 @@ class TestProbe:
         costs = [expected_cost(Size(10**6, 10**7, 10**7, 100))]
         step = SimpleNamespace(setup_seconds=1.0)
         found = by_default._glimpsed(step, {}, costs)
-        found = by_default._looked_at(step, found, {}, costs)
+        found = by_default._looked_at(step, found, {}, costs, np.inf)
         assert (found, made) == (seen[-1], lengths)
 
     @pytest.mark.parametrize(
@@ -428,7 +428,8 @@ class TestProbe:
         step.setup_seconds = 1.0
         found = Probe("", seconds, share, n_steps=400)
         costs = [CostOfNUTS(0.1)]
-        assert (by_default._looked_at(step, found, {}, costs) is longer) is is_made
+        assert (by_default._looked_at(step, found, {}, costs, np.inf) is longer) is is_made
+        assert by_default._looked_at(step, found, {}, costs, 0.0) is found  # no time is left
 
     def test_one_entry_is_seen_beside_many(self):
         """It moves little, 600 others are drawn anew."""
