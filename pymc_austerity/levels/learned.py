@@ -108,7 +108,7 @@ class SplitNormals(NamedTuple):
         >>> mean, variance, skewness = np.zeros(1), np.ones(1), np.array([0.5])
         >>> split = SplitNormals.of_moments(mean, variance, skewness)
         >>> [np.round(its, 2).tolist() for its in split]
-        [[-0.52], [0.64], [1.3]]
+        [[-0.52], [0.65], [1.3]]
         """
         aim = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED) / _MEAN
         curve, apart = 2.0 - 3.0 * _MEAN**2, aim

@@ -171,7 +171,7 @@ def expected_cost(size: Size) -> CostOfNUTS:
     >>> from pymc_austerity.step_methods.expected_time import Size, expected_cost
     >>> cost = expected_cost(Size(1_000_000, 13_000_000, 20_000_000, 20))
     >>> round(cost.per_draw, 1), round(cost.of_run)
-    (0.2, 733)
+    (0.2, 729)
     """
     return CostOfNUTS(_gradients(size) * (_PER_GRADIENT + _of_rows(size)))
 
