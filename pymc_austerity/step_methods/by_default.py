@@ -507,6 +507,8 @@ def _looked_at(
             return found
     for n_steps in _PROBE_STEPS:
         if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
+            if _LONGER_CHAINS * found.seconds > longest:
+                return found
             n_before, found = found.n_steps, probe(step, point, longest, n_steps)
             longest = min(longest, ends - time.process_time())
             if longest < usual or found.n_steps < _LONGER_CHAINS * n_before:

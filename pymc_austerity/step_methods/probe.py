@@ -58,6 +58,11 @@ class Probe(NamedTuple):
         """Whether chains may mix worse than they show: few of their draws were effective."""
         return self.share_effective * _N_CHAINS * (self.n_steps // 2) < _FEWEST_EFFECTIVE
 
+    @property
+    def seconds(self) -> float:
+        """Processor time of the chains; NaN where it is not known."""
+        return self.seconds_per_effective_draw * self.share_effective * _N_CHAINS * self.n_steps
+
 
 NOTHING_KNOWN = Probe("", np.nan, np.nan)
 

@@ -393,6 +393,8 @@ class TestProbe:
                 [100, 100, 40],
             ),
             ([Probe("", 1e-9, 0.01, n_steps=n) for n in (90, 98, 98)], [100, 100, 100]),
+            ([Probe("", 1e6, 0.01, n_steps=100), Probe("", 1e6, 0.01, n_steps=400)], [100, 400]),
+            ([Probe("", 1e4, 0.01, n_steps=n) for n in (100, 150)], [100, 400]),  # slow
             ([Probe("no", np.inf, 0.0, n_steps=60), Probe("", 1e-9, 0.1, n_steps=100)], [100, 100]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (60, 100, 400)], [100, 100, 400]),
             ([Probe("no", np.inf, 0.0, n_steps=n) for n in (100, 400)], [100, 400]),
