@@ -520,11 +520,9 @@ def _looked_at(
 
 def _seconds_of_run(found: Probe, costs: Sequence[CostOfNUTS]) -> float:
     """What a run of as many transitions as that of NUTS takes, as far as it is known."""
-    share = found.share_effective if found.share_effective > 0.0 else 1.0
-    per_step = found.seconds_per_effective_draw * share
-    if not math.isfinite(per_step):
+    if not math.isfinite(found.seconds_per_step):
         return costs[0].of_run
-    return TRANSITIONS * per_step * _steps_per_draw(found, costs)
+    return TRANSITIONS * found.seconds_per_step * _steps_per_draw(found, costs)
 
 
 def _usual_seconds(step: Any) -> float:
@@ -587,9 +585,8 @@ def _steps_per_draw(found: Probe, costs: Sequence[CostOfNUTS]) -> int:
     """
     if not found.share_effective > 0.0:
         return 1
-    per_step = found.seconds_per_effective_draw * found.share_effective
     of_nuts = max(cost.per_draw for cost in costs)
-    most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * of_nuts / per_step))
+    most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * of_nuts / found.seconds_per_step))
     return max(1, min(int(_ENOUGH / found.share_effective), most))
 
 

@@ -255,16 +255,17 @@ def watched_cost(
         Processor time after which only the time of a transition is known.
     """
     made: list[_Transition] = []
+    times: list[float] = []
     for one in _transitions(step, point, WATCHED):
         made.append(one)
-        if sum(each.seconds for each in made) > most_seconds:
-            return cost._replace(per_draw=_usual([each.seconds for each in made]))
+        times.append(one.seconds)
+        if sum(times) > most_seconds:
+            return cost._replace(per_draw=_usual(times))
     later = made[WATCHED // 2 :]
     kept = np.stack([one.place for one in later]).reshape(2, len(later) // 2, -1)  # of one chain
     ends = np.cumsum([np.size(point[variable.name]) for variable in step.vars])[:-1]
     n_effective = min(effective_draws(own, IN_TAILS) for own in np.split(kept, ends, axis=2))
-    seconds = _usual([one.seconds for one in made])
-    return cost._replace(per_draw=seconds, share_effective=n_effective / len(later))
+    return cost._replace(per_draw=_usual(times), share_effective=n_effective / len(later))
 
 
 class _Transition(NamedTuple):

@@ -59,9 +59,15 @@ class Probe(NamedTuple):
         return self.share_effective * _N_CHAINS * (self.n_steps // 2) < _FEWEST_EFFECTIVE
 
     @property
+    def seconds_per_step(self) -> float:
+        """Processor time; NaN where chains showed that the step method should not be used."""
+        known = not np.isnan(self.share_effective)
+        return self.seconds_per_effective_draw * (self.share_effective if known else 1.0)
+
+    @property
     def seconds(self) -> float:
-        """Processor time of the chains; NaN where it is not known."""
-        return self.seconds_per_effective_draw * self.share_effective * _N_CHAINS * self.n_steps
+        """Processor time of the chains."""
+        return self.seconds_per_step * _N_CHAINS * self.n_steps
 
 
 NOTHING_KNOWN = Probe("", np.nan, np.nan)
