@@ -93,7 +93,7 @@ the time for it as shares of compilation and run."""
 _MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 120.0
 """Rows for each entry with fewer of which a set-up may have to compile trajectories, for a minute;
 and the seconds that a run of a compiled NUTS takes at least for it to be tried then."""
-_UNSURE, _OUT_OF_REACH = 2.0, 4.0
+_UNSURE, _OUT_OF_REACH = 2.0, 2.5
 """Times the usual time of the rows with which NUTS is measured first, where each entry has few; and
 times what a NUTS that was watched takes, from which longer chains do not lead back."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
@@ -337,7 +337,9 @@ class _Choice:
                 if _leaves_a_doubt(step, found, self.costs) or _may_stay(step, found, self.costs):
                     self._tries_nuts()
                 if self._depends_on_mixing(step, found):
-                    self._watch_nuts(_WATCHING_SHARE * _seconds_of_run(found, self.costs))
+                    follows = _why_not(step, found, self.costs)
+                    its = self.costs[0].of_run if follows else _seconds_of_run(found, self.costs)
+                    self._watch_nuts(_WATCHING_SHARE * its)
                 longer = _looked_at(step, found, self._point, self.costs, self._seconds_left)
                 looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
                 if not looked_at[-1].why_not:
@@ -347,10 +349,11 @@ class _Choice:
     def _depends_on_mixing(self, step: Any, found: Probe) -> bool:
         """Whether the share of the draws of NUTS that are effective decides."""
         share = found.seconds_per_effective_draw / self.costs[0].per_draw
-        if isinstance(step, GroupedStep):
-            return share > 1.0 and not _why_not(step, found, self.costs)
+        why_not = _why_not(step, found, self.costs)
         is_near = self.costs[0].is_measured and 1.0 < share < 1.0 / _MIXES
-        return is_near and _why_not(step, found, self.costs) in ("", _LONGER)
+        if isinstance(step, GroupedStep) and not why_not:
+            return share > 1.0
+        return is_near and why_not in ("", _LONGER)
 
     def _watch_nuts(self, most_seconds: float) -> None:
         """Find out how many draws of NUTS are effective, where that does not take long."""
@@ -555,7 +558,7 @@ def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
         return found.wrong
     share = costs[0].share_effective
     longest = max(_seconds_of_nuts(step, cost) for cost in costs)
-    if share >= _MIXES or (isinstance(step, FewRowsStep) and not math.isnan(share)):
+    if not math.isnan(share):
         longest = costs[0].per_draw / max(share, _MIXES)
     return "" if found.seconds_per_effective_draw < longest else _LONGER
 

@@ -262,6 +262,9 @@ def test_share_of_transitions_that_are_effective(monkeypatch, correlation):
         (3e-2, 0.25, True, True),
         (3e-2, 0.5, True, False),
         (3e-2, 0.02, True, True),  # too few to be known
+        (8e-2, 0.02, True, True),
+        (8e-2, 0.2, True, False),
+        (11e-2, 0.02, False, False),  # no share that can be known makes NUTS slower
     ],
 )
 def test_levels_are_moved_where_draws_of_nuts_are_much_alike(
