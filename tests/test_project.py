@@ -118,6 +118,8 @@ class TestDocumentation:
     def test_top_level_names_are_in_the_api_reference(self):
         reference = (ROOT / "docs" / "api" / "index.md").read_text()
         listed = set(re.findall(r"^ +(\w+)$", reference, re.M))
+        names = re.findall(r"^   (?!AusterityMH\.)[\w.]+$", reference, re.M)
+        assert len(names) == len(set(names)) == 40
         others = {name: getattr(pymc_austerity, name) for name in pymc_austerity.__all__}
         errors = tuple(others[name] for name in listed if name.endswith("Error"))
         kinds = {n for n in others if n.endswith("Error") and issubclass(others[n], errors)}

@@ -4,7 +4,6 @@ import functools
 import importlib
 import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from pymc.exceptions import SamplingError
 
-from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.errors import warn_user
 
 SAMPLING_LOOP = frozenset({("pymc.sampling.mcmc", "_iter_sample")})
 """The loop over the draws of one chain in the user's process: module and name of the function."""
@@ -221,8 +220,7 @@ def annotate_conversion(
             caller = sys._getframe(1).f_locals
             checks = bool(caller.get("compute_convergence_checks", True))
             if sentence := _in_words(what_is_wrong, idata, look_at_draws=checks):
-                # from here to pm.sample, and to who called that
-                warnings.warn(sentence, AusterityWarning, stacklevel=4)
+                warn_user(sentence)
         if constants and "posterior" in idata and _is_called_by_bambi():
             _keep_draws(idata, pm.modelcontext(kwargs.get("model")))
         return idata

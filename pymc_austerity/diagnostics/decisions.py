@@ -1,7 +1,6 @@
 """What the decisions of a run cost, and how often they are wrong."""
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from scipy.stats import binomtest
 
 from pymc_austerity.arguments import checked_fraction, checked_rate
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
-from pymc_austerity.errors import AusterityWarning, SettingError
+from pymc_austerity.errors import SettingError, warn_user
 
 _NEEDED = ("n_rows_used", "data_fraction", "n_looks", "used_all_rows", "accepted")
 
@@ -319,7 +318,7 @@ def audit(
     table = audit_table(idata, limit, prob, step_method)
     info = RunInfo(statistics_of(idata, step_method=step_method))
     if broken := above_limit(table.loc["all"], info, limit):
-        warnings.warn(": ".join(broken) + ".", AusterityWarning, stacklevel=2)
+        warn_user(": ".join(broken) + ".")
     return table
 
 

@@ -3,7 +3,6 @@
 import ctypes
 import io
 import os
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import cloudpickle
 import numpy as np
 from dask.distributed import Client, Future, get_client, get_worker
 
-from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError, StorageError
+from pymc_austerity.errors import SettingError, SettingTypeError, StorageError, warn_user
 from pymc_austerity.model import AnyThread, OneAtATime
 from pymc_austerity.rows import SharedRows, Store
 from pymc_austerity.sources import Piece, Source, passes_run_by, read_ahead
@@ -172,11 +171,7 @@ def checked_client(client: Any) -> Client:
             "asynchronous=True."
         )
     if not client.nthreads():
-        warnings.warn(
-            "The cluster has no worker: all waits until one is started.",
-            AusterityWarning,
-            stacklevel=4,
-        )
+        warn_user("The cluster has no worker: all waits until one is started.")
     return client
 
 
@@ -224,11 +219,9 @@ class _PassesOnWorkers:
         if id(source) not in self._sources:
             content = self._parcels.pickled(source)
             if len(content) > _LARGE:
-                warnings.warn(
+                warn_user(
                     f"{len(content) / 1e6:,.0f} MB of data= that are in memory are sent to every "
-                    "worker: give paths of files.",
-                    AusterityWarning,
-                    stacklevel=2,
+                    "worker: give paths of files."
                 )
             self._sources[id(source)] = source, self._loaded(content)
         return self._sources[id(source)][1]

@@ -7,7 +7,6 @@ import pickle
 import threading
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +30,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.diagnostics.chains import what_is_wrong
 from pymc_austerity.distributed.passes import Parcels, checked_client, passes_on
-from pymc_austerity.errors import AusterityWarning, SettingError
+from pymc_austerity.errors import SettingError, warn_user
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.step_methods import AusterityMH
 from pymc_austerity.step_methods.configured import check_step_methods, with_model
@@ -159,7 +158,7 @@ def sample(
     if checks and not settings.get("quiet", False):
         log_warnings(run_convergence_checks(idata, model))
     if sentence := what_is_wrong(idata, look_at_draws=checks):
-        warnings.warn(sentence, AusterityWarning, stacklevel=2)
+        warn_user(sentence)
     return idata
 
 
@@ -207,11 +206,9 @@ def _collected(futures: Sequence[Future], stop: Event) -> list[dict[str, xr.Data
     if not found:
         raise RuntimeError(f"no chain has ended ({lost}): look at the logs of the workers.")
     if lost:
-        warnings.warn(
+        warn_user(
             f"Some chains were lost ({lost}): the draws are those of the others. Look at the "
-            "logs of the workers.",
-            AusterityWarning,
-            stacklevel=3,
+            "logs of the workers."
         )
     return found
 

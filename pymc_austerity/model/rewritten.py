@@ -1,6 +1,5 @@
 """Rewrites of a model's graph: on full data, inlined, widened, small matrices spelled out."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +36,7 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     toposort,
 )
-from pymc_austerity.errors import AusterityWarning, DataError, NotRowwiseError
+from pymc_austerity.errors import DataError, NotRowwiseError, warn_user
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import behind, has_axes_moved
 from pymc_austerity.model.operations.table import scalar_name
@@ -164,12 +163,10 @@ def refuse_overflow(
                 "them with a decimal point, as in 100.0, and data with astype(float)."
             )
         if _differs_in_pymc(term, value_vars, start):
-            warnings.warn(
+            warn_user(
                 f"PyMC computes other numbers than the formula of {name!r} says because "
                 f"{overflow}: exact and sequential decisions follow the formula, NUTS follows "
-                "PyMC; give data with astype(float).",
-                AusterityWarning,
-                stacklevel=2,
+                "PyMC; give data with astype(float)."
             )
 
 

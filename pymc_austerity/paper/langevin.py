@@ -2,7 +2,6 @@
 
 import copy
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ from pymc_austerity.arguments import (
     checked_target_acceptance,
     unless_auto,
 )
-from pymc_austerity.errors import AusterityWarning, SettingError
+from pymc_austerity.errors import SettingError, warn_user
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import (
     GaussianApproximation,
@@ -344,13 +343,11 @@ def _watched(state: LangevinState, pull: float) -> LangevinState:
     """
     n_pulled = 0 if pull < _STRONG_PULL**2 else state.n_pulled + 1  # NaN is strong
     if n_pulled == _LONG_PULL:
-        warnings.warn(
+        warn_user(
             "LangevinProposal with test=None diverges or is far from the posterior: in "
             f"{_LONG_PULL} steps in a row the gradient moved the chain over {_STRONG_PULL} times "
             "as far as the noise did, or to a point that is not finite; choose a step_size smaller "
-            f"than {state.search.scale:.3g}, or discard more draws.",
-            AusterityWarning,
-            stacklevel=3,
+            f"than {state.search.scale:.3g}, or discard more draws."
         )
     return state._replace(n_pulled=n_pulled)
 

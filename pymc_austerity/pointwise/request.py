@@ -1,6 +1,5 @@
 """A quantity of an observed variable, cut to rows: for some of the rows, at some draws."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -24,7 +23,12 @@ from pymc_austerity._pymc import (
     remove_value_transforms,
 )
 from pymc_austerity.arguments import checked_axis, choice_among
-from pymc_austerity.errors import AusterityWarning, NotRowwiseError, SettingError, SettingTypeError
+from pymc_austerity.errors import (
+    NotRowwiseError,
+    SettingError,
+    SettingTypeError,
+    warn_user,
+)
 from pymc_austerity.model.compiling import NUMPY_MODE, compiled, evaluated
 from pymc_austerity.model.cut import (
     NO_EXAMPLES,
@@ -517,11 +521,9 @@ def _warn_of_an_example(idata: Any, n_rows: int) -> None:
     """Warn that the run read other rows than those that the model holds."""
     facts = getattr(getattr(idata, "sample_stats", None), "attrs", {})
     if facts.get("data"):
-        warnings.warn(
+        warn_user(
             f"The run read {facts['n_rows']:,} rows of data= ({facts['data']}), and the model "
-            f"holds {n_rows:,}, which are used here: pass data= as well, unless they are meant.",
-            AusterityWarning,
-            stacklevel=4,
+            f"holds {n_rows:,}, which are used here: pass data= as well, unless they are meant."
         )
 
 

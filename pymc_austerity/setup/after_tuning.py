@@ -1,7 +1,6 @@
 """A check of the test at the end of tuning, which makes the test stricter if necessary."""
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from pymc_austerity.deciding.sampling import (
     UniformSampling,
 )
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.errors import warn_user
 from pymc_austerity.rows import RowSource, StratifiedWindows
 from pymc_austerity.sequential import StudentTTest, Survey
 from pymc_austerity.setup.embedding import Question
@@ -185,11 +184,9 @@ def _of_single_rows(decider: Decider) -> str:
     if not _is_the_users(decider):
         decider.state.test = _ALL_ROWS
         return f"Single rows make a proposal impossible {where}: all rows are read from now on."
-    warnings.warn(
+    warn_user(
         f"Single rows make a proposal impossible {where} that the other rows permit: "
-        f"{SINGLE_ROWS_DECIDE}",
-        AusterityWarning,
-        stacklevel=4,
+        f"{SINGLE_ROWS_DECIDE}"
     )
     return ""
 
@@ -266,9 +263,7 @@ def _make_stricter(decider: Decider, trial: _Trial) -> None:
 
 def _warn(trial: _Trial) -> None:
     words = trial.words
-    warnings.warn(
+    warn_user(
         f"{words[0].upper()}{words[1:]} by epsilon: choose a smaller epsilon, a larger batch_size, "
-        "or max_error= for whole decisions.",
-        AusterityWarning,
-        stacklevel=4,
+        "or max_error= for whole decisions."
     )

@@ -1,6 +1,5 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from pymc_austerity.control_variates import (
     posterior_mean,
 )
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.errors import warn_user
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose, with_kinks
 from pymc_austerity.setup.problem import Problem
@@ -279,7 +278,7 @@ def warn_of_modes(modes: Modes, problem: Problem) -> None:
         )
     else:
         return
-    warnings.warn(sentence, AusterityWarning, stacklevel=6)
+    warn_user(sentence)
 
 
 def several_modes(number: int, name: str) -> str:

@@ -1,7 +1,6 @@
 """The check of the t-test's assumption, before a run."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.errors import warn_user
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, RowSource
 from pymc_austerity.setup.surrogate import PILOT_PAIRS
@@ -201,7 +200,7 @@ def check_normality(
     if not check.statistics.size:
         return None
     if not check.passes:
-        warnings.warn(f"{check} {_remedy(check, strata)}", AusterityWarning, stacklevel=3)
+        warn_user(f"{check} {_remedy(check, strata)}")
     return check
 
 
@@ -266,7 +265,7 @@ def _warn_of_hard_supports(
     elif any(0.0 < share < 1.0 for share in shares):
         found = f"{max(shares):.2%} of the rows make a proposal impossible that the others permit"
     if found:
-        warnings.warn(f"{found}: {SINGLE_ROWS_DECIDE}", AusterityWarning, stacklevel=4)
+        warn_user(f"{found}: {SINGLE_ROWS_DECIDE}")
 
 
 def _remedy(check: NormalityCheck, strata: Strata) -> str:
@@ -303,10 +302,8 @@ def warn_if_loose(decider: AnyDecider) -> None:
     expected = expected_errors(decider)
     if math.isnan(expected) or expected <= epsilon:
         return
-    warnings.warn(
+    warn_user(
         f"epsilon={epsilon:g} bounds the error of one look, and decisions take many: about "
         f"{percentage(expected)} of all decisions will be wrong, which widens the posterior; use "
-        f"max_error={epsilon:g} for whole decisions, epsilon=0 for none, or control variates.",
-        AusterityWarning,
-        stacklevel=3,
+        f"max_error={epsilon:g} for whole decisions, epsilon=0 for none, or control variates."
     )

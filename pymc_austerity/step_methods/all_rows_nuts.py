@@ -1,7 +1,6 @@
 """PyMC's own samplers, where reading few rows does not help."""
 
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -26,7 +25,7 @@ from pymc_austerity._pymc import (
     underivable,
 )
 from pymc_austerity.control_variates import heaviest_modes
-from pymc_austerity.errors import AusterityWarning, SettingError
+from pymc_austerity.errors import SettingError, warn_user
 from pymc_austerity.model import refuse_faulty, refuse_not_finite
 from pymc_austerity.model.predictors.structure import PointMap
 from pymc_austerity.model.rewritten import counterpart, on_full_data
@@ -47,8 +46,6 @@ _MOST_ENTRIES = 30
 _SMALL_STEP = 1e-5
 """Of differences of gradients, relative to an entry where that is larger than 1."""
 _SEED = 20_140_622
-_OF_USER = 10
-"""Frames from a warning to the line of the user."""
 _RETRIES = 10
 """Jittered starts that are tried, as in ``pm.sample``."""
 _LEARNS, _WEIGHT = 200, 50
@@ -377,12 +374,10 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             apart = np.abs(modes[1].point - modes[0].point) / np.linalg.norm(modes[0].root, axis=1)
             layout = PointMap.of(self.vars, point)
             (number,) = layout.numbers(np.array([np.argmax(apart)]))
-            warnings.warn(
+            warn_user(
                 f"{several_modes(len(modes), layout.names[number])}: a chain of NUTS may never "
                 "leave the one where it starts; constrain what the data do not identify, such as a "
-                "sign or an order.",
-                AusterityWarning,
-                stacklevel=_OF_USER,
+                "sign or an order."
             )
 
     def _is_possible(self, q0: RaveledVars) -> bool:

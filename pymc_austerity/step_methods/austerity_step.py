@@ -50,7 +50,7 @@ class WholeModelSampler:
         return pm.sample(**run)
 
 
-if Sampler is not None:
+if hasattr(Sampler, "register"):
     Sampler.register(WholeModelSampler)
 
 

@@ -3,7 +3,6 @@
 import inspect
 import itertools
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ import pymc as pm
 
 from pymc_austerity._pymc import ChainsToCome, without_traces
 from pymc_austerity.arguments import refuse_positional, refuse_unknown
-from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
+from pymc_austerity.errors import SettingError, SettingTypeError, warn_user
 from pymc_austerity.setup.model_inputs import (
     checked_model,
     checked_variables,
@@ -246,12 +245,10 @@ def check_step_methods(
     by_row = {name for step in ours for name in step.deterministics_by_row}
     stored = by_row if var_names is None else by_row & set(var_names)
     for deterministic in sorted(stored):
-        warnings.warn(
+        warn_user(
             f"Deterministic {deterministic!r} has one entry per row ({ours[0].n_rows:,}), which "
             "PyMC computes and stores at every draw: leave it out with pm.sample(var_names=[...]) "
-            "and compute it afterwards with pm.compute_deterministics.",
-            AusterityWarning,
-            stacklevel=4,
+            "and compute it afterwards with pm.compute_deterministics."
         )
     return is_used
 

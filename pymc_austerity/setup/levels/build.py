@@ -1,7 +1,6 @@
 """From a model to the moves of its levels."""
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.deciding.exact import StoredResiduals, rows_named
-from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.errors import warn_user
 from pymc_austerity.levels import (
     FreeMean,
     GroupedPosterior,
@@ -203,11 +202,9 @@ def _warn_of_signs(parts: GroupedModel, anchor: LevelAnchor, posterior: GroupedP
         return
     apart = np.abs(other - anchor.point) * np.sqrt(np.maximum(-anchor.hessian.diagonal(), 0.0))
     found = several_modes(2, parts.problem.name_of_entry(int(np.argmax(apart))))
-    warnings.warn(
+    warn_user(
         f"{found}: no row notices if signs change, and chains stay where they start; constrain a "
-        "sign, as by a positive prior.",
-        AusterityWarning,
-        stacklevel=6,
+        "sign, as by a positive prior."
     )
 
 
