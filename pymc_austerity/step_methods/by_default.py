@@ -107,6 +107,8 @@ _FAR_FASTER = 20.0
 _ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.5
 """Effective draws of a recorded one that are aimed at; and the transitions between two of these: at
 most how many, and how much of the time of a transition of NUTS."""
+_OF_TESTS = 3.0
+"""Times as fast as exact decisions that a sequential test has to be, as some of its are wrong."""
 _MOST_ROWS, _MOST_SPREAD = 0.25, 1.0
 """Share of the rows that a sequential test may read where the expansion leaves more nats open.
 There short chains can look well where long ones are not, as for logarithms of many scales."""
@@ -468,8 +470,9 @@ def _time_for_setup(cost: CostOfNUTS) -> float:
 
 def _by_time(tried: tuple[Any, Probe]) -> tuple[bool, float]:
     """Those of which something is known first, the fastest of these before the others."""
-    _, found = tried
-    return math.isnan(found.share_effective), found.seconds_per_effective_draw
+    step, found = tried
+    times = _OF_TESTS if _is_test(step) else 1.0
+    return math.isnan(found.share_effective), times * found.seconds_per_effective_draw
 
 
 def _is_clear(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
@@ -534,7 +537,7 @@ def _usual_seconds(step: Any) -> float:
 
 def _leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
     """Whether longer chains, or a try of NUTS, may change the choice."""
-    if isinstance(step, FewRowsStep) and _reads_many_rows(step, found):
+    if _reads_many_rows(step, found):
         return False
     is_unknown = math.isnan(found.share_effective)
     return is_unknown or found.is_vague or bool(_why_not(step, found, costs))
@@ -552,7 +555,7 @@ def _may_stay(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
 
 def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
     """What short chains say against a step method; empty if nothing."""
-    if isinstance(step, FewRowsStep) and _reads_many_rows(step, found):
+    if _reads_many_rows(step, found):
         return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
@@ -563,12 +566,16 @@ def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
     return "" if found.seconds_per_effective_draw < longest else _LONGER
 
 
-def _reads_many_rows(step: FewRowsStep, found: Probe) -> bool:
+def _reads_many_rows(step: Any, found: Probe) -> bool:
     """Whether a sequential test reads many rows beside a poor expansion."""
-    is_test = isinstance(step.target.sampling, StratifiedSampling)
-    if not (is_test and found.share_of_rows > _MOST_ROWS):
+    if not (_is_test(step) and found.share_of_rows > _MOST_ROWS):
         return False
     return not step.spread_of_residuals <= _MOST_SPREAD
+
+
+def _is_test(step: Any) -> bool:
+    """Whether decisions are sequential tests, of which some are wrong."""
+    return isinstance(step, FewRowsStep) and isinstance(step.target.sampling, StratifiedSampling)
 
 
 def _seconds_of_nuts(step: Any, cost: CostOfNUTS) -> float:

@@ -15,10 +15,12 @@ from pymc_austerity import (
     NotRowwiseError,
     SettingError,
 )
+from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.step_methods import by_default, expected_time, few_rows
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected_cost
 from pymc_austerity.step_methods.few_rows import FewRowsStep
+from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.time_limit import SetupTooLongError
 from tests import running
@@ -338,6 +340,16 @@ class TestFewLevels:
 
         monkeypatch.setattr(by_default, "probe", stuck)
         assert isinstance(built(groups()), GroupedMH)
+
+    @pytest.mark.parametrize(("seconds", "is_first"), [(0.2, True), (0.5, False)])
+    def test_exact_ones_come_before_a_test_that_is_not_much_faster(self, seconds, is_first):
+        test = object.__new__(FewRowsStep)
+        test.target = SimpleNamespace(sampling=object.__new__(StratifiedSampling))
+        tried = [
+            (object.__new__(GroupedStep), Probe("", 1.0, 0.1)),
+            (test, Probe("", seconds, 0.1)),
+        ]
+        assert (min(tried, key=by_default._by_time)[0] is test) is is_first
 
     def test_first_where_entries_have_few_rows(self, monkeypatch):
         monkeypatch.setattr(by_default, "_CLEARLY_ENOUGH", 0.0)  # the first is taken
