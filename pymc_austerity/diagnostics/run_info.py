@@ -1,5 +1,7 @@
 """Runs as data: the statistics of a step method, and the settings that they were made with."""
 
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +78,7 @@ def statistics_of(
     >>> statistics["n_rows_used"].shape, float(statistics["epsilon"][0])
     ((2, 2, 1), 0.05)
     """
-    group = _group(idata)
+    group = _without_numbers(_group(idata))
     sampler = OF_PYMC.get(str(group.attrs.get("sampler")))
     if sampler:
         group = _without_decisions(group, idata)
@@ -116,6 +118,18 @@ def _group(idata: Any) -> xr.Dataset:
     raise SettingTypeError(
         f"idata must be an InferenceData, a DataTree or a Dataset, not {type(idata).__name__}."
     )
+
+
+def _without_numbers(group: xr.Dataset) -> xr.Dataset:
+    """The statistics of one or several AusterityMH, which a ``ZarrTrace`` of PyMC numbers."""
+    by_number: dict[str, dict[str, xr.DataArray]] = defaultdict(dict)
+    for name, values in group.data_vars.items():
+        if found := re.fullmatch(r"sampler_(\d+)__(.+)", str(name)):
+            by_number[found[1]][found[2]] = values
+    ours = [xr.Dataset(each) for each in by_number.values() if "n_rows_used" in each]
+    if not ours:
+        return group
+    return xr.concat(ours, _DIMENSIONS[-1]).transpose(*_DIMENSIONS, ...).compute()
 
 
 def _aligned(group: xr.Dataset) -> xr.Dataset:

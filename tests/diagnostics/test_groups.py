@@ -65,6 +65,20 @@ def test_statistics_are_those_of_the_run(run):
     assert statistics["n_rows"].values.tolist() == [2_000]
 
 
+@pytest.mark.parametrize("n_step_methods", [1, 2])
+def test_numbered_step_methods_of_a_zarr_trace(n_step_methods):
+    """Beside one of PyMC, which has no decisions."""
+    expected = statistics_of(synthetic(n_step_methods=n_step_methods, attrs={}))
+    group = xr.Dataset({"sampler_0__accepted": expected["accepted"].isel(step_method=0)})
+    for k in range(n_step_methods):
+        own = expected.isel(step_method=k).data_vars
+        group = group.assign({f"sampler_{k + 1}__{name}": each for name, each in own.items()})
+    found = statistics_of(group.drop_vars("step_method", errors="ignore"))
+    xr.testing.assert_equal(
+        found.drop_vars(list(found.coords)), expected.drop_vars(list(expected.coords))
+    )
+
+
 @pytest.mark.exhaustive
 def test_an_axis_of_step_methods(compound):
     statistics = statistics_of(compound)
