@@ -11,13 +11,17 @@ import pymc as pm
 import pymc_extras
 import pytensor
 import pytensor.tensor as pt
+from arviz_stats.base import array_stats
+from numpy.typing import NDArray
+from scipy.stats import multivariate_normal
 
 from examples.benchmarks.peers.compiling import compile_clock
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now
 
 NUMBA = {"mode": "NUMBA"}
-DRAWS = 10_000
+NEWTON = {"optimize_method": "trust-ncg", "use_hess": True}
+DRAWS, WEIGHTED_DRAWS = 10_000, 1_000
 BATCH, STEPS = 1_000, 40_000
 
 
@@ -56,16 +60,45 @@ def laplace(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
 
 def laplace_by_newton(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """Newton steps in a trust region, with the Hessian of all rows."""
-    return _laplace(problem, optimize_method="trust-ncg", use_hess=True)
+    return _laplace(problem, **NEWTON)
 
 
-def _laplace(problem: Problem, **settings: Any) -> Run:
+def weighted_laplace(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """The same, its draws resampled by Pareto smoothed importance weights."""
+    return _laplace(problem, draws=WEIGHTED_DRAWS, is_weighted=True, **NEWTON)
+
+
+def _laplace(
+    problem: Problem, *, draws: int = DRAWS, is_weighted: bool = False, **settings: Any
+) -> Run:
     with compile_clock() as clock, problem.model(problem.rows) as model:
         started = now()
         idata = pymc_extras.fit_laplace(
-            draws=DRAWS, random_seed=1, progressbar=False, compile_kwargs=NUMBA, **settings
+            draws=draws, random_seed=1, progressbar=False, compile_kwargs=NUMBA, **settings
         )
-        return approximation(model, idata, now() - started, clock.seconds, problem.n_rows)
+        chosen, pareto_k = _by_weight(model, idata) if is_weighted else (slice(None), None)
+        idata = {"posterior": idata["posterior"].isel(draw=chosen)}
+        run = approximation(model, idata, now() - started, clock.seconds, problem.n_rows)
+    if pareto_k is not None:
+        run.facts["pareto_k"] = pareto_k
+    return run
+
+
+def _by_weight(model: pm.Model, idata: Any) -> tuple[NDArray[np.intp], float]:
+    """Numbers of the draws, as often as their smoothed weights say, and Pareto k."""
+    fit, names = idata["fit"], [variable.name for variable in model.value_vars]
+    groups = [idata[n] for n in ("unconstrained_posterior", "posterior") if n in idata]
+    values = {name: next(g for g in groups if name in g)[name].to_numpy()[0] for name in names}
+    order = dict.fromkeys(label.partition("[")[0] for label in fit["rows"].to_numpy())
+    points = np.concatenate([values[name].reshape(WEIGHTED_DRAWS, -1) for name in order], axis=1)
+    normal = multivariate_normal(fit["mean_vector"], fit["covariance_matrix"])
+    density = model.compile_logp(mode="NUMBA")
+    of_draws = [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]
+    excess = np.array([float(density(point)) for point in of_draws]) - normal.logpdf(points)
+    smoothed, pareto_k = array_stats.psislw(-excess)  # of log-likelihoods
+    weights = np.exp(smoothed - smoothed.max())
+    rng = np.random.default_rng(1)
+    return rng.choice(WEIGHTED_DRAWS, WEIGHTED_DRAWS, p=weights / weights.sum()), float(pareto_k)
 
 
 def pathfinder(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
@@ -87,7 +120,7 @@ def approximation(
     model: pm.Model, idata: Any, elapsed: float, compiling: float, n_rows: float
 ) -> Run:
     """What is compared: draws, and the time that was not compilation as set-up."""
-    posterior = idata.posterior
+    posterior = idata["posterior"]
     return Run(
         draws={rv.name: posterior[rv.name].to_numpy()[0] for rv in model.free_RVs},
         setup_seconds=max(elapsed - compiling, 0.0),

@@ -12,7 +12,7 @@ from examples.benchmarks.peers.summary import errors
 OURS = ("ours", "exact", "sequential", "firefly", "paper")
 """Samplers of this package."""
 
-APPROXIMATIONS = ("laplace", "laplace_newton", "pathfinder", "advi")
+APPROXIMATIONS = ("laplace", "laplace_newton", "laplace_weighted", "pathfinder", "advi")
 """They have no effective draws."""
 
 INVARIANT = ("exact", "firefly", "metropolis", "demetropolis_z", "pymhss_mhss", "pymhss_smh")

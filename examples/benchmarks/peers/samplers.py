@@ -27,6 +27,7 @@ SAMPLERS = {
     "pymhss_rwm": ("pymhss_sampler", "rwm", "pymhss random walk"),
     "laplace": ("approximations", "laplace", "Laplace (pymc-extras)"),
     "laplace_newton": ("approximations", "laplace_by_newton", "Laplace (pymc-extras), trust-ncg"),
+    "laplace_weighted": ("approximations", "weighted_laplace", "Laplace, weighted"),
     "pathfinder": ("approximations", "pathfinder", "Pathfinder (pymc-extras)"),
     "advi": ("approximations", "advi", "PyMC ADVI, mini-batches"),
     "numpyro_nuts_gpu": ("numpyro_samplers", "nuts", "NumPyro NUTS, GPU"),
