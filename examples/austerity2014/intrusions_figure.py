@@ -8,7 +8,7 @@ import numpy as np
 from examples.austerity2014.experiment import NumberTable, Results, Verdict
 from examples.austerity2014.risk import SURE, in_errors, standard_errors
 from examples.austerity2014.tables import heading
-from pymc_austerity.plots.pictures import color
+from pymc_austerity.plots import color
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

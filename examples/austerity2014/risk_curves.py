@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from pymc_austerity.plots.pictures import color, finished
+from pymc_austerity.plots import color, finished
 
 _LINES = ("-", "--", "-.", ":")
 

@@ -12,15 +12,14 @@ from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
-from pymc_austerity.step_methods.by_default import (
-    allows_groups,
-    best_of_all,
-    grouped_if_possible,
-    leaves_the_choice,
-)
+from pymc_austerity.step_methods.by_default import best_of_all, leaves_the_choice
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep, PerVariable
-from pymc_austerity.step_methods.grouped_mh import GroupedStep
+from pymc_austerity.step_methods.grouped_mh import (
+    GroupedStep,
+    allows_groups,
+    grouped_if_possible,
+)
 from pymc_austerity.step_methods.request import OptionFields, Options
 
 _log = logging.getLogger("pymc.austerity")

@@ -18,15 +18,8 @@ from pymc_austerity.model.rewritten import on_full_data
 from pymc_austerity.setup.build import SeveralModesError
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.earlier_run import earlier_run
-from pymc_austerity.setup.levels.anchor import NoGroupsError
-from pymc_austerity.setup.levels.build import (
-    MOST_AT_ONCE,
-    NoFactorError,
-    OthersAreBetterError,
-    build_groups,
-)
+from pymc_austerity.setup.levels.build import MOST_AT_ONCE
 from pymc_austerity.setup.model_inputs import checked_point
-from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import Say, setup_progress
 from pymc_austerity.setup.wide import has_sparse_design
@@ -45,7 +38,7 @@ from pymc_austerity.step_methods.expected_time import (
     watched_cost,
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
-from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
+from pymc_austerity.step_methods.grouped_mh import GroupedStep, grouped_if_possible
 from pymc_austerity.step_methods.probe import FEWEST_STEPS, NOTHING_KNOWN, Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
@@ -598,47 +591,3 @@ def _steps_per_draw(found: Probe, costs: Sequence[CostOfNUTS]) -> int:
     of_nuts = max(cost.per_draw for cost in costs)
     most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * of_nuts / found.seconds_per_step))
     return max(1, min(int(_ENOUGH / found.share_effective), most))
-
-
-def allows_groups(request: Request) -> bool:
-    """Whether the settings of `AusterityMH` have a meaning for moves of levels."""
-    asked = set(request.given) - {"max_error"}  # no decision is wrong without an epsilon
-    if isinstance(request.test, str) and request.test == "exact":
-        asked.discard("test")
-    return asked <= set(GroupedMH.settings_known()) and not callable(request.epsilon)
-
-
-def grouped_if_possible(
-    request: Request,
-    variables: Sequence,
-    model: pm.Model,
-    prepared: PreparedModel,
-    *,
-    only_where_best: bool = True,
-) -> GroupedStep | None:
-    """Moves of levels, if the model allows them.
-
-    Parameters
-    ----------
-    request : Request
-        What the user asks of `AusterityMH`.
-    variables : sequence of variables
-        Value variables.
-    model : pymc.Model
-        The model.
-    prepared : PreparedModel
-        The same, prepared; it gets the reason where there are no such moves.
-    only_where_best : bool
-        Whether to refuse models for which moves of everything at once are likely to be faster.
-    """
-    kwargs = dict(request.options.compile_kwargs or {})
-    beyond = MOST_AT_ONCE if "epsilon" in request.given else 0
-    where = prepared, variables, kwargs
-    try:
-        built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)
-    except NoGroupsError as error:
-        if not isinstance(error, NoFactorError):
-            prepared.no_groups = str(error)
-        prepared.has_groups = isinstance(error, OthersAreBetterError)
-        return None
-    return GroupedStep(variables, request=request, model=model, built=built)

@@ -17,7 +17,15 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SweepState, pilot_sweeps
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
 from pymc_austerity.setup.levels.anchor import NoGroupsError
-from pymc_austerity.setup.levels.build import BuiltGroups, GroupedTarget, build_groups
+from pymc_austerity.setup.levels.build import (
+    MOST_AT_ONCE,
+    BuiltGroups,
+    GroupedTarget,
+    NoFactorError,
+    OthersAreBetterError,
+    build_groups,
+)
+from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.configured import Configured
@@ -312,3 +320,47 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
 def _number(value: Any) -> float:
     """An `epsilon` or a share of audits; 0 where `AusterityMH` leaves it to the model."""
     return 0.0 if value == "auto" else float(value)
+
+
+def allows_groups(request: Request) -> bool:
+    """Whether the settings of `AusterityMH` have a meaning for moves of levels."""
+    asked = set(request.given) - {"max_error"}  # no decision is wrong without an epsilon
+    if isinstance(request.test, str) and request.test == "exact":
+        asked.discard("test")
+    return asked <= set(GroupedMH.settings_known()) and not callable(request.epsilon)
+
+
+def grouped_if_possible(
+    request: Request,
+    variables: Sequence,
+    model: pm.Model,
+    prepared: PreparedModel,
+    *,
+    only_where_best: bool = True,
+) -> GroupedStep | None:
+    """Moves of levels, if the model allows them.
+
+    Parameters
+    ----------
+    request : Request
+        What the user asks of `AusterityMH`.
+    variables : sequence of variables
+        Value variables.
+    model : pymc.Model
+        The model.
+    prepared : PreparedModel
+        The same, prepared; it gets the reason where there are no such moves.
+    only_where_best : bool
+        Whether to refuse models for which moves of everything at once are likely to be faster.
+    """
+    kwargs = dict(request.options.compile_kwargs or {})
+    beyond = MOST_AT_ONCE if "epsilon" in request.given else 0
+    where = prepared, variables, kwargs
+    try:
+        built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)
+    except NoGroupsError as error:
+        if not isinstance(error, NoFactorError):
+            prepared.no_groups = str(error)
+        prepared.has_groups = isinstance(error, OthersAreBetterError)
+        return None
+    return GroupedStep(variables, request=request, model=model, built=built)

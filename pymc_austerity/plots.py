@@ -15,6 +15,8 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["plot_audit", "plot_block_usage", "plot_data_usage", "plot_decision_errors"]
+
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colors that color-blind readers can distinguish (Okabe and Ito, 2008)."""
 
