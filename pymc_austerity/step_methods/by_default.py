@@ -9,9 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import pymc as pm
-from numpy.typing import NDArray
 
-from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators, rows_observed, rows_of_terms
 from pymc_austerity.model.rewritten import on_full_data
@@ -27,7 +25,6 @@ from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on
 from pymc_austerity.step_methods.expected_time import (
     LONG_RUN,
     SETUP_SECONDS,
-    TRANSITIONS,
     WATCHED,
     CostOfNUTS,
     Size,
@@ -39,8 +36,23 @@ from pymc_austerity.step_methods.expected_time import (
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedStep, grouped_if_possible
-from pymc_austerity.step_methods.probe import FEWEST_STEPS, NOTHING_KNOWN, Probe, probe
 from pymc_austerity.step_methods.request import Request
+from pymc_austerity.step_methods.short_chains import (
+    LONGER,
+    MIXES,
+    NOTHING_KNOWN,
+    WATCHING_SHARE,
+    Probe,
+    by_time,
+    glimpsed,
+    is_clear,
+    leaves_a_doubt,
+    looked_at,
+    may_stay,
+    reason_against,
+    seconds_of_run,
+    steps_per_draw,
+)
 from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, reviewed, share_of_rest, within
 
@@ -49,26 +61,6 @@ _log = logging.getLogger("pymc.austerity")
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit", "likelihood"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
-_PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.25, 0.1
-"""Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
-step method, longer ones take a share of a run of NUTS."""
-_PROBE_SHARE_OF_COMPILATION, _WATCHING_SHARE = 0.5, 0.25
-"""Time of short chains as a share of what NUTS takes to compile, where they leave a doubt; and that
-of longer ones, and of a NUTS that is watched, as a share of the run that would follow."""
-_LONGER_CHAINS = 1.5
-"""Times the length of chains from which longer ones show more."""
-_PROBE_STEPS, _LONGEST_PROBE = (100, 400), 1_600
-"""Of a chain: few, and many where few leave a doubt; and where chains may stay long in tails."""
-_MARGIN, _NOT_NORMAL, _OF_LEVELS = 3.0, 5.0, 15.0
-"""Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
-where it has no difficulties, and short chains still tune. It has some where a normal approximation
-is poor, and in hierarchies: of twenty of its draws, none to two are effective for the worst
-entry."""
-_OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
-"""The same where transitions of NUTS were made, which show some of its difficulties."""
-_MIXES = 0.1
-"""Share of the draws of a NUTS that was watched for a while which is known well enough to be used;
-fewer may be effective because it has not found its metric yet."""
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
 methods gets."""
@@ -86,25 +78,11 @@ the time for it as shares of compilation and run."""
 _MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 120.0
 """Rows for each entry with fewer of which a set-up may have to compile trajectories, for a minute;
 and the seconds that a run of a compiled NUTS takes at least for it to be tried then."""
-_UNSURE, _OUT_OF_REACH = 2.0, 2.5
-"""Times the usual time of the rows with which NUTS is measured first, where each entry has few; and
-times what a NUTS that was watched takes, from which longer chains do not lead back."""
+_UNSURE = 2.0
+"""Times the usual time of the rows with which NUTS is measured first, where each entry has few."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
 they can be moved one by one, are tried first."""
-_LONGER = "an effective draw is expected to take longer without it"
-_CLEARLY_ENOUGH = 0.1
-"""Effective draws of a draw with which no longer chains, and no other step method, are tried."""
-_FAR_FASTER = 20.0
-"""Effective draws in the time of a transition of NUTS beside which longer chains change nothing."""
-_ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.5
-"""Effective draws of a recorded one that are aimed at; and the transitions between two of these: at
-most how many, and how much of the time of a transition of NUTS."""
-_OF_TESTS = 3.0
-"""Times as fast as exact decisions that a sequential test has to be, as some of its are wrong."""
-_MOST_ROWS, _MOST_SPREAD = 0.25, 1.0
-"""Share of the rows that a sequential test may read where the expansion leaves more nats open.
-There short chains can look well where long ones are not, as for logarithms of many scales."""
 
 
 def leaves_the_choice(request: Request) -> bool:
@@ -145,7 +123,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
-            best.step.take(_steps_per_draw(best.found, choice.costs), choice.started)
+            best.step.take(steps_per_draw(best.found, choice.costs), choice.started)
             return best.step
         reason = best.why_not
         has_looked = best.step is not None or best.has_several_modes
@@ -181,7 +159,7 @@ class _Best(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether a slower NUTS would be another answer."""
-        return self.is_late or self.why_not == _LONGER
+        return self.is_late or self.why_not == LONGER
 
 
 class _Choice:
@@ -277,7 +255,7 @@ class _Choice:
         if not (best.is_open and self._tries_nuts()):
             return best
         if not best.is_late:
-            return best._replace(why_not=_why_not(best.step, best.found, self.costs))
+            return best._replace(why_not=reason_against(best.step, best.found, self.costs))
         left = _time_for_setup(self.costs[0]) - spent
         return self._on_few_rows(left) if left > spent else best
 
@@ -303,8 +281,8 @@ class _Choice:
                         tried = [(step, step.tried)]
                         break
                     with reviewed(math.inf, float):  # the time of its chains is measured
-                        found = _glimpsed(step, self._point, self.costs)
-                    if _is_clear(step, found, self.costs):
+                        found = glimpsed(step, self._point, self.costs)
+                    if is_clear(step, found, self.costs):
                         tried = [(step, found)]
                         break
                     tried.append((step, found))
@@ -326,29 +304,29 @@ class _Choice:
 
     def _best_of(self, tried: Sequence[tuple[Any, Probe]]) -> _Best:
         """The fastest one that longer chains say nothing against, where short ones left a doubt."""
-        looked_at: list[_Best] = []
+        seen: list[_Best] = []
         with reviewed(math.inf, float):  # set-up is over, and the time of chains is measured
-            for step, found in sorted(tried, key=_by_time):
-                if _leaves_a_doubt(step, found, self.costs) or _may_stay(step, found, self.costs):
+            for step, found in sorted(tried, key=by_time):
+                if leaves_a_doubt(step, found, self.costs) or may_stay(step, found, self.costs):
                     self._tries_nuts()
                 if self._depends_on_mixing(step, found):
-                    follows = _why_not(step, found, self.costs)
-                    its = self.costs[0].of_run if follows else _seconds_of_run(found, self.costs)
-                    self._watch_nuts(_WATCHING_SHARE * its)
-                longer = _looked_at(step, found, self._point, self.costs, self._seconds_left)
-                looked_at.append(_Best(step, longer, _why_not(step, longer, self.costs)))
-                if not looked_at[-1].why_not:
-                    return looked_at[-1]
-        return min(looked_at, key=lambda best: best.found.seconds_per_effective_draw)
+                    follows = reason_against(step, found, self.costs)
+                    its = self.costs[0].of_run if follows else seconds_of_run(found, self.costs)
+                    self._watch_nuts(WATCHING_SHARE * its)
+                longer = looked_at(step, found, self._point, self.costs, self._seconds_left)
+                seen.append(_Best(step, longer, reason_against(step, longer, self.costs)))
+                if not seen[-1].why_not:
+                    return seen[-1]
+        return min(seen, key=lambda best: best.found.seconds_per_effective_draw)
 
     def _depends_on_mixing(self, step: Any, found: Probe) -> bool:
         """Whether the share of the draws of NUTS that are effective decides."""
         share = found.seconds_per_effective_draw / self.costs[0].per_draw
-        why_not = _why_not(step, found, self.costs)
-        is_near = self.costs[0].is_measured and 1.0 < share < 1.0 / _MIXES
+        why_not = reason_against(step, found, self.costs)
+        is_near = self.costs[0].is_measured and 1.0 < share < 1.0 / MIXES
         if isinstance(step, GroupedStep) and not why_not:
             return share > 1.0
-        return is_near and why_not in ("", _LONGER)
+        return is_near and why_not in ("", LONGER)
 
     def _watch_nuts(self, most_seconds: float) -> None:
         """Find out how many draws of NUTS are effective, where that does not take long."""
@@ -459,135 +437,3 @@ def _time_for_setup(cost: CostOfNUTS) -> float:
     if cost.is_measured:
         return _OF_COMPILED * cost.compilation + _OF_MEASURED * cost.of_run
     return cost.compilation + _SETUP_SHARE * cost.of_run
-
-
-def _by_time(tried: tuple[Any, Probe]) -> tuple[bool, float]:
-    """Those of which something is known first, the fastest of these before the others."""
-    step, found = tried
-    times = _OF_TESTS if _is_test(step) else 1.0
-    return math.isnan(found.share_effective), times * found.seconds_per_effective_draw
-
-
-def _is_clear(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
-    return found.share_effective >= _CLEARLY_ENOUGH and not _why_not(step, found, costs)
-
-
-def _glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) -> Probe:
-    """What chains show in a small part of the time of set-up."""
-    few, many = _PROBE_STEPS
-    seconds = _usual_seconds(step)
-    found = probe(step, point, seconds, few)
-    longer = _PROBE_SHARE_OF_COMPILATION * costs[0].compilation  # of NUTS, which comes next
-    is_much = longer > _LONGER_CHAINS * seconds
-    if is_much and found.n_steps < few and _leaves_a_doubt(step, found, costs):
-        seconds, found = longer, probe(step, point, longer, few)
-    is_enough = found.n_steps < few or _is_clear(step, found, costs)
-    return found if is_enough else probe(step, point, seconds, many)
-
-
-def _looked_at(
-    step: Any,
-    found: Probe,
-    point: dict[str, NDArray],
-    costs: Sequence[CostOfNUTS],
-    most_seconds: float,
-) -> Probe:
-    """What longer chains show, where those before them left a doubt."""
-    usual = _usual_seconds(step)
-    own = max(_WATCHING_SHARE * _seconds_of_run(found, costs), usual)
-    ends = time.process_time() + most_seconds
-    longest = min(_PROBE_SHARE_OF_NUTS * costs[0].of_run, own, most_seconds)
-    watched = costs[0].per_draw / max(costs[0].share_effective, _MIXES)  # NaN if it was not
-    if longest < usual or found.seconds_per_effective_draw > _OUT_OF_REACH * watched:
-        return found
-    if math.isnan(found.share_effective):
-        found = probe(step, point, longest, FEWEST_STEPS)
-        if not found.wrong:
-            return found
-    for n_steps in _PROBE_STEPS:
-        if found.n_steps < n_steps and _leaves_a_doubt(step, found, costs):
-            if _LONGER_CHAINS * found.seconds > longest:
-                return found
-            n_before, found = found.n_steps, probe(step, point, longest, n_steps)
-            longest = min(longest, ends - time.process_time())
-            if longest < usual or found.n_steps < _LONGER_CHAINS * n_before:
-                return found
-    if _may_stay(step, found, costs) and not _why_not(step, found, costs):
-        found = probe(step, point, longest, _LONGEST_PROBE)
-    return found
-
-
-def _seconds_of_run(found: Probe, costs: Sequence[CostOfNUTS]) -> float:
-    """What a run of as many transitions as that of NUTS takes, as far as it is known."""
-    if not math.isfinite(found.seconds_per_step):
-        return costs[0].of_run
-    return TRANSITIONS * found.seconds_per_step * _steps_per_draw(found, costs)
-
-
-def _usual_seconds(step: Any) -> float:
-    return max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
-
-
-def _leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
-    """Whether longer chains, or a try of NUTS, may change the choice."""
-    if _reads_many_rows(step, found):
-        return False
-    is_unknown = math.isnan(found.share_effective)
-    return is_unknown or found.is_vague or bool(_why_not(step, found, costs))
-
-
-def _may_stay(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
-    """Whether chains may stay so long in tails that more steps change the choice.
-
-    In a posterior that is not normal, a few hundred steps look better than thousands.
-    """
-    is_low = isinstance(step, FewRowsStep) and found.share_effective < _CLEARLY_ENOUGH
-    is_near = found.seconds_per_effective_draw * _FAR_FASTER > costs[0].per_draw
-    return is_low and is_near
-
-
-def _why_not(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
-    """What short chains say against a step method; empty if nothing."""
-    if _reads_many_rows(step, found):
-        return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
-    if found.wrong:
-        return found.wrong
-    share = costs[0].share_effective
-    longest = max(_seconds_of_nuts(step, cost) for cost in costs)
-    if not math.isnan(share):
-        longest = costs[0].per_draw / max(share, _MIXES)
-    return "" if found.seconds_per_effective_draw < longest else _LONGER
-
-
-def _reads_many_rows(step: Any, found: Probe) -> bool:
-    """Whether a sequential test reads many rows beside a poor expansion."""
-    if not (_is_test(step) and found.share_of_rows > _MOST_ROWS):
-        return False
-    return not step.spread_of_residuals <= _MOST_SPREAD
-
-
-def _is_test(step: Any) -> bool:
-    """Whether decisions are sequential tests, of which some are wrong."""
-    return isinstance(step, FewRowsStep) and isinstance(step.target.sampling, StratifiedSampling)
-
-
-def _seconds_of_nuts(step: Any, cost: CostOfNUTS) -> float:
-    """What NUTS may take for an effective draw in a posterior like that of a step method."""
-    if isinstance(step, GroupedStep):
-        return (_OF_THOSE_OF_LEVELS if cost.is_measured else _OF_LEVELS) * cost.per_draw
-    is_far = isinstance(step, FewRowsStep) and step.target.surrogate is not None
-    margin = _NOT_NORMAL if is_far else _MARGIN
-    return (_OF_TRANSITIONS if cost.is_measured else margin) * cost.per_draw
-
-
-def _steps_per_draw(found: Probe, costs: Sequence[CostOfNUTS]) -> int:
-    """Transitions between recorded draws, more than one where these would be much alike.
-
-    A user of NUTS records what it takes for some hundred effective draws: as many draws should do,
-    in less time.
-    """
-    if not found.share_effective > 0.0:
-        return 1
-    of_nuts = max(cost.per_draw for cost in costs)
-    most = min(_MOST_STEPS, int(_SHARE_OF_TRANSITION * of_nuts / found.seconds_per_step))
-    return max(1, min(int(_ENOUGH / found.share_effective), most))

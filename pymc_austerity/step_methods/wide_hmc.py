@@ -18,7 +18,7 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.wide import Reference, wide_reference
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
-from pymc_austerity.step_methods.probe import Probe
+from pymc_austerity.step_methods.short_chains import Probe
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words
 

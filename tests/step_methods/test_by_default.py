@@ -16,12 +16,12 @@ from pymc_austerity import (
     SettingError,
 )
 from pymc_austerity.deciding.sampling import StratifiedSampling
-from pymc_austerity.step_methods import by_default, expected_time, few_rows
+from pymc_austerity.step_methods import by_default, expected_time, few_rows, short_chains
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected_cost
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedStep
-from pymc_austerity.step_methods.probe import Probe, probe
+from pymc_austerity.step_methods.short_chains import Probe, probe
 from pymc_austerity.time_limit import SetupTooLongError
 from tests import running
 from tests.running import assert_same_draws, built
@@ -89,7 +89,7 @@ class TestNUTSIsTaken:
     def test_where_a_test_reads_many_of_the_rows(self, plans, monkeypatch):
         """Short chains of it look well."""
         many = lambda *args: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
-        monkeypatch.setattr("pymc_austerity.step_methods.by_default.probe", many)
+        monkeypatch.setattr(short_chains, "probe", many)
         monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about, **_: None)
         monkeypatch.setattr(few_rows, "spread_of_residuals", lambda *args: 2.0)
         step, _ = sample(wide())
@@ -140,7 +140,7 @@ class TestNUTSIsTaken:
 
     def test_where_short_chains_do_not_move(self, plans, monkeypatch):
         stuck = Probe("short chains from dispersed starts did not move", np.inf, 0.0)
-        monkeypatch.setattr(by_default, "probe", lambda *args: stuck)
+        monkeypatch.setattr(short_chains, "probe", lambda *args: stuck)
         step, _ = sample(normal_model(300))
         assert step.reason == stuck.wrong
 
@@ -175,7 +175,7 @@ class TestNUTSIsTriedWhereThereAreFewRows:
         """Set-up was worth a try with the first, but the short chains are no faster."""
         fast = CostOfNUTS(per_draw, compilation, is_measured=True)
         monkeypatch.setattr(by_default, "measured_cost", lambda *args: fast)
-        monkeypatch.setattr(by_default, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
+        monkeypatch.setattr(short_chains, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
         step = built(normal_model(300))
         assert isinstance(step, AllRowsNUTS)
         assert reason in step.reason
@@ -282,7 +282,7 @@ def test_levels_are_moved_where_draws_of_nuts_are_much_alike(
     monkeypatch.setattr(by_default, "measured_cost", lambda *args: cost)
     monkeypatch.setattr(by_default, "watched_cost", watch)
     found = Probe("", seconds, 0.5, n_steps=400)
-    monkeypatch.setattr(by_default, "probe", lambda *args: found)
+    monkeypatch.setattr(short_chains, "probe", lambda *args: found)
     monkeypatch.setattr(by_default, "expected_cost", lambda size: cost)
     step = built(groups())
     assert isinstance(step, GroupedMH) == is_taken
@@ -305,11 +305,11 @@ class TestStepsPerDraw:
     )
     def test_number(self, share, per_step, expected):
         found = Probe("", per_step / share, share)
-        assert by_default._steps_per_draw(found, [CostOfNUTS(1.0)]) == expected
+        assert short_chains.steps_per_draw(found, [CostOfNUTS(1.0)]) == expected
 
     @pytest.mark.parametrize("model", [normal_model(300), groups()])
     def test_a_candidate_takes_them(self, plans, monkeypatch, caplog, model):
-        monkeypatch.setattr(by_default, "_steps_per_draw", lambda found, cost: 3)
+        monkeypatch.setattr(by_default, "steps_per_draw", lambda found, cost: 3)
         monkeypatch.setattr(by_default, "expected_cost", lambda size: CostOfNUTS(1_000.0))
         caplog.set_level(logging.INFO, "pymc.austerity")
         step, idata = sample(model)
@@ -338,7 +338,7 @@ class TestFewLevels:
         def stuck(step, *args):
             return probe(step, *args) if isinstance(step, GroupedMH) else Probe("no", np.inf, 0.0)
 
-        monkeypatch.setattr(by_default, "probe", stuck)
+        monkeypatch.setattr(short_chains, "probe", stuck)
         assert isinstance(built(groups()), GroupedMH)
 
     @pytest.mark.parametrize(("seconds", "is_first"), [(0.2, True), (0.5, False)])
@@ -349,10 +349,10 @@ class TestFewLevels:
             (object.__new__(GroupedStep), Probe("", 1.0, 0.1)),
             (test, Probe("", seconds, 0.1)),
         ]
-        assert (min(tried, key=by_default._by_time)[0] is test) is is_first
+        assert (min(tried, key=short_chains.by_time)[0] is test) is is_first
 
     def test_first_where_entries_have_few_rows(self, monkeypatch):
-        monkeypatch.setattr(by_default, "_CLEARLY_ENOUGH", 0.0)  # the first is taken
+        monkeypatch.setattr(short_chains, "_CLEARLY_ENOUGH", 0.0)  # the first is taken
         chosen = []
         for fewest in (0, np.inf):
             monkeypatch.setattr(by_default, "_ROWS_OF_A_LEVEL", fewest)
@@ -361,17 +361,17 @@ class TestFewLevels:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("module", "name", "value"),
     [
-        ("probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400)),
-        ("_time_for_setup", lambda cost: 1_000.0 if cost.is_measured else 0.0),
+        (short_chains, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400)),
+        (by_default, "_time_for_setup", lambda cost: 1_000.0 if cost.is_measured else 0.0),
     ],
 )
-def test_nuts_is_tried_where_it_would_be_taken(plans, monkeypatch, name, value):
+def test_nuts_is_tried_where_it_would_be_taken(plans, monkeypatch, module, name, value):
     """Where it is slower than expected, others are better, or have more time for set-up."""
     slow = CostOfNUTS(10.0, is_measured=True)
     monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
-    monkeypatch.setattr(by_default, name, value)
+    monkeypatch.setattr(module, name, value)
     assert type(built(normal_model(300))) is FewRowsStep
 
 
@@ -424,11 +424,11 @@ class TestProbe:
             made.append(n_steps)
             return seen[len(made) - 1]
 
-        monkeypatch.setattr(by_default, "probe", of_length)
+        monkeypatch.setattr(short_chains, "probe", of_length)
         costs = [expected_cost(Size(10**6, 10**7, 10**7, 100))]
         step = SimpleNamespace(setup_seconds=1.0)
-        found = by_default._glimpsed(step, {}, costs)
-        found = by_default._looked_at(step, found, {}, costs, np.inf)
+        found = short_chains.glimpsed(step, {}, costs)
+        found = short_chains.looked_at(step, found, {}, costs, np.inf)
         assert (found, made) == (seen[-1], lengths)
 
     @pytest.mark.parametrize(
@@ -440,14 +440,14 @@ class TestProbe:
     ):
         """Chains that stay in tails for hundreds of steps."""
         longer = Probe("", 0.1, 0.005, n_steps=1_600)
-        monkeypatch.setattr(by_default, "probe", lambda *made: longer)
-        monkeypatch.setattr(by_default, "_why_not", lambda *seen: "")
+        monkeypatch.setattr(short_chains, "probe", lambda *made: longer)
+        monkeypatch.setattr(short_chains, "reason_against", lambda *seen: "")
         step = object.__new__(FewRowsStep)
         step.setup_seconds = 1.0
         found = Probe("", seconds, share, n_steps=400)
         costs = [CostOfNUTS(0.1)]
-        assert (by_default._looked_at(step, found, {}, costs, np.inf) is longer) is is_made
-        assert by_default._looked_at(step, found, {}, costs, 0.0) is found  # no time is left
+        assert (short_chains.looked_at(step, found, {}, costs, np.inf) is longer) is is_made
+        assert short_chains.looked_at(step, found, {}, costs, 0.0) is found  # no time is left
 
     def test_one_entry_is_seen_beside_many(self):
         """It moves little, 600 others are drawn anew."""
