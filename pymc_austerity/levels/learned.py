@@ -166,3 +166,44 @@ class LevelShapes(NamedTuple):
             shrunk(skewness, _THIRD * noise),
         )
         return self._replace(split=split)
+
+
+_UNKNOWN = Center(np.zeros(()))
+
+
+class Learned(NamedTuple):
+    """What chains know of the normal approximations of their blocks, by the kind of move.
+
+    Attributes
+    ----------
+    centers : dict of str to Center
+        The means. Shared entries have many rows, whose expansion at the modes of levels with few
+        rows is off by more than the spread of the shared entries.
+    shapes : dict of str to LevelShapes
+        Of the levels of each factor.
+    """
+
+    centers: dict[str, Center]
+    shapes: dict[str, LevelShapes]
+
+    def offset(self, kind: str) -> NDArray[np.float64] | float:
+        """What is added to the mean of the normal approximation for a kind of move."""
+        return self.centers.get(kind, _UNKNOWN).offset
+
+    def split(self, kind: str) -> SplitNormals | None:
+        """Distributions of the levels of a factor; None where nothing is known."""
+        return self.shapes[kind].split if kind in self.shapes else None
+
+    def centered(self, kind: str, distance: NDArray[np.float64]) -> "Learned":
+        """The same after one more distance from the mean, for a kind of move."""
+        center = self.centers.get(kind, _UNKNOWN).step(distance)
+        return self._replace(centers=self.centers | {kind: center})
+
+    def shaped(self, kind: str, distance: NDArray[np.float64]) -> "Learned":
+        """The same after one more point of the levels of a factor, for a kind of move."""
+        shapes = self.shapes.get(kind) or LevelShapes.begin(distance.shape)
+        return self._replace(shapes=self.shapes | {kind: shapes.step(distance)})
+
+    def end(self) -> "Learned":
+        """What is known at the end of tuning."""
+        return self._replace(shapes={kind: each.end() for kind, each in self.shapes.items()})

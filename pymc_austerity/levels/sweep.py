@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.joint import JointBlock, PartlyNonCentered, Shares, move_jointly
-from pymc_austerity.levels.learned import Center, LevelShapes
+from pymc_austerity.levels.learned import Learned
 from pymc_austerity.levels.moves import (
     Moved,
     NestedLevels,
@@ -57,9 +57,6 @@ _BEFORE_A_MEAN, _FOR_A_MEAN = 30, 20
 """Points before those of a mean, and the fewest of these."""
 
 
-_UNKNOWN = Center(np.zeros(()))
-
-
 class SweepState(NamedTuple):
     """What is learned during tuning: random walks of entries that no row reads, sizes of moves.
 
@@ -77,12 +74,8 @@ class SweepState(NamedTuple):
         Factors of the bounds of rows, by the kind of move.
     exchange : ScaleSearch
         Size of steps that change no predictor.
-    centers : dict of str to Center
-        What is learned of the means of normal approximations, by the kind of move. Shared entries
-        have many rows, whose expansion at the modes of levels with few rows is off by more than
-        the spread of the shared entries.
-    shapes : dict of str to LevelShapes
-        What is learned of the levels of each factor, by the kind of move.
+    learned : Learned
+        Of normal approximations.
     drawn : dict of str to Average
         Draws of normal approximations that are accepted, as a share, by the kind of move: of each
         level of a factor, or of the common entries.
@@ -96,18 +89,13 @@ class SweepState(NamedTuple):
     joint: ScaleSearch
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
-    centers: dict[str, Center]
-    shapes: dict[str, LevelShapes]
+    learned: Learned
     drawn: dict[str, Average]
     ridges: ScaleSearch = _STEP_OF_A_LINE
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
         return self.inflations[kind].value if kind in self.inflations else 1.0
-
-    def offset(self, kind: str) -> NDArray[np.float64] | float:
-        """What is added to the mean of the normal approximation for a kind of move."""
-        return self.centers.get(kind, _UNKNOWN).offset
 
     def near(self, kind: str) -> NDArray[np.float64] | float:
         """Probability of a step of a random walk, for each level or for all common entries.
@@ -127,16 +115,6 @@ class SweepState(NamedTuple):
         known = self.drawn.get(kind, Average.begin(np.ones(accept.size)))
         drawn = known.step(np.where(is_near, np.nan, accept))
         return self._replace(drawn=self.drawn | {kind: drawn})
-
-    def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
-        """The state after one more distance from the mean, for a kind of move."""
-        center = self.centers.get(kind, _UNKNOWN).step(distance)
-        return self._replace(centers=self.centers | {kind: center})
-
-    def shaped(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
-        """The state after one more point of the levels of a factor, for a kind of move."""
-        shapes = self.shapes.get(kind) or LevelShapes.begin(distance.shape)
-        return self._replace(shapes=self.shapes | {kind: shapes.step(distance)})
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision of this kind."""
@@ -197,10 +175,8 @@ class Sweep:
         Directions in which levels, the means of their prior and common entries move at once.
     walk : RandomWalkProposal
         Proposals of moves that move levels along.
-    centers : dict of str to Center
-        What chains know of the means of normal approximations when they begin.
-    shapes : dict of str to LevelShapes
-        What they know of the levels.
+    learned : Learned
+        What chains know when they begin.
     """
 
     posterior: GroupedPosterior
@@ -212,8 +188,7 @@ class Sweep:
     nested: tuple[NestedLevels, ...] = ()
     ridges: Ridges | None = None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
-    centers: dict[str, Center] = field(default_factory=dict)
-    shapes: dict[str, LevelShapes] = field(default_factory=dict)
+    learned: Learned = field(default_factory=lambda: Learned({}, {}))
 
     @cached_property
     def blocks(self) -> tuple[str, ...]:
@@ -241,7 +216,7 @@ class Sweep:
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(1.0) if self.exchange is None else self.exchange.begin()
         if self.untouched is None:
-            return SweepState(None, (), (), size, {}, steps, self.centers, self.shapes, {})
+            return SweepState(None, (), (), size, {}, steps, self.learned, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -255,7 +230,7 @@ class Sweep:
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
         walks = untouched.init(), tuple(along), lengths
-        return SweepState(*walks, size, {}, steps, self.centers, self.shapes, {})
+        return SweepState(*walks, size, {}, steps, self.learned, {})
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -272,8 +247,7 @@ class Sweep:
             state.joint.end(),
             state.inflations,
             state.exchange.end(),
-            state.centers,
-            {kind: shapes.end() for kind, shapes in state.shapes.items()},
+            state.learned.end(),
             {kind: drawn.end() for kind, drawn in state.drawn.items()},
             state.ridges.end(),
         )
@@ -287,13 +261,12 @@ class Sweep:
             point[own] = about.mean + about.root @ rng.standard_normal(own.size)
         if its.common is not None:
             own, root = its.common.entries, its.common.root
-            noise = rng.standard_normal(own.size) + self.centers.get("common", _UNKNOWN).offset
+            noise = rng.standard_normal(own.size) + self.learned.offset("common")
             point[own] += root @ (root.T @ its.common.shift + noise)
         for factor, levels in enumerate(its.factors):
             _, normals = its.level_normals(factor, point)
-            standard = rng.standard_normal(levels.anchor.shape)
-            if (kind := f"levels {factor}") in self.shapes:
-                standard = self.shapes[kind].split.drawn(rng)
+            split, shape = self.learned.split(f"levels {factor}"), levels.anchor.shape
+            standard = rng.standard_normal(shape) if split is None else split.drawn(rng)
             point[levels.entries] = levels.anchor + normals.values(standard)
         if self.ridges is not None:
             along = self.ridges.directions
@@ -353,7 +326,8 @@ class _Run:
     def centered(self, moved: Moved, kind: str) -> Moved:
         """The same move; where the entries were is noted while the chain tunes."""
         if self.tuning:
-            self.state = self.state.centered(kind, moved.distance)
+            learned = self.state.learned.centered(kind, moved.distance)
+            self.state = self.state._replace(learned=learned)
         return moved
 
     def accepting(self, moved: Moved, kind: str) -> Moved:
@@ -364,18 +338,17 @@ class _Run:
 
     def levels(self, factor: int) -> Moved:
         """Move the levels of a factor."""
-        kind, shapes = f"levels {factor}", self.state.shapes
+        kind, learned = f"levels {factor}", self.state.learned
         where = self.sweep.posterior, factor, self.theta, self.state.near(kind), self.rng
-        split = shapes[kind].split if kind in shapes else None
-        moved = self.accepting(move_levels(*where, split), kind)
+        moved = self.accepting(move_levels(*where, learned.split(kind)), kind)
         if self.tuning:
-            self.state = self.state.shaped(kind, moved.distance)
+            self.state = self.state._replace(learned=learned.shaped(kind, moved.distance))
         return self.made(moved)
 
     def common(self) -> BlockUse:
         """Move the common entries."""
         where = self.sweep.posterior, self.theta, self.state.near("common"), self.rng
-        known = self.state.inflation("common"), self.state.offset("common")
+        known = self.state.inflation("common"), self.state.learned.offset("common")
         moved = self.accepting(self.centered(move_common(*where, *known), "common"), "common")
         return BlockUse.of([self.made(moved, "common")])
 
@@ -385,7 +358,7 @@ class _Run:
             return BlockUse(math.nan, 0)
         far = 1.0 - self.state.joint.scale * (1.0 - _correlation(self.rng))
         where = (self.sweep.posterior, block, self.theta)
-        known = self.state.inflation("joint"), self.state.offset("joint")
+        known = self.state.inflation("joint"), self.state.learned.offset("joint")
         moved = self.centered(move_jointly(*where, far, self.rng, *known), "joint")
         if self.tuning:
             joint = self.state.joint.step(moved.accepted > 0.0, _TARGET)
@@ -486,10 +459,8 @@ class Pilot(NamedTuple):
     ----------
     typical_rows, mean_rows : float
         Median and mean number of rows that a sweep reads, over the second half of the sweeps.
-    centers : dict of str to Center
-        What was learned of the means of normal approximations.
-    shapes : dict of str to LevelShapes
-        What was learned of the levels.
+    learned : Learned
+        Of normal approximations.
     mean : float array, shape (d,)
         Mean of the points after the first 30 sweeps.
     accepted : float
@@ -500,8 +471,7 @@ class Pilot(NamedTuple):
 
     typical_rows: float
     mean_rows: float
-    centers: dict[str, Center]
-    shapes: dict[str, LevelShapes]
+    learned: Learned
     mean: NDArray[np.float64]
     accepted: float
     is_long: bool
@@ -529,5 +499,4 @@ def pilot_sweeps(sweep: Sweep, most_rows: int = _PILOT_ROWS) -> Pilot:
     half, n_summed = (len(n_rows) + 1) // 2, len(n_rows) - _BEFORE_A_MEAN
     later = float(np.median(n_rows[half:])), float(np.mean(n_rows[half:]))
     share = float(np.mean(accepted[half - 1 :]))
-    learned = state.centers, state.shapes
-    return Pilot(*later, *learned, sums / max(n_summed, 1), share, n_summed >= _FOR_A_MEAN)
+    return Pilot(*later, state.learned, sums / max(n_summed, 1), share, n_summed >= _FOR_A_MEAN)

@@ -245,7 +245,7 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
                 say("trying sweeps with tests")
                 with rows_named(self.target.numbers):
                     pilot = pilot_sweeps(self.target.sweep)
-            sweep = replace(self.target.sweep, centers=pilot.centers, shapes=pilot.shapes)
+            sweep = replace(self.target.sweep, learned=pilot.learned)
             self.target = replace(self.target, sweep=sweep)
             self._cost = cost_in_words(self.target, pilot, self.n_rows)
         problem.prepared.end_setup()
