@@ -49,7 +49,7 @@ is poor, and in hierarchies: of twenty of its draws, none to two are effective f
 entry."""
 _OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
 """The same where transitions of NUTS were made, which show some of its difficulties."""
-MIXES = 0.1
+MIXES = 0.05
 """Share of the draws of a NUTS that was watched for a while which is known well enough to be used;
 fewer may be effective because it has not found its metric yet."""
 LONGER = "an effective draw is expected to take longer without it"
