@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from pymc_austerity.step_methods.expected_time import (
     WATCHED,
     CostOfNUTS,
     Size,
+    TrialOfNUTS,
     expected_cost,
     measured_cost,
     seconds_of_rows,
@@ -112,11 +113,18 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     model : pymc.Model
         The model.
     """
-    choice, has_looked = _Choice(request, variables, model), False
+    choice = _Choice(request, variables, model)
     if _sampler_of(request.resume) == AllRowsNUTS.__name__:
         choice.nuts.choose_because("the earlier run is one of NUTS", choice.started)
         return choice.nuts
-    reason = "" if choice.rows else _nothing_observed(model)
+    with closing(choice):
+        return _compared(choice)
+
+
+def _compared(choice: "_Choice") -> Any:
+    """The best step method where none is given by an earlier run."""
+    has_looked = False
+    reason = "" if choice.rows else _nothing_observed(choice.model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
         reason = "" if _is_long(choice.costs[0], choice.size) else reason
@@ -181,7 +189,7 @@ class _Choice:
 
     def __init__(self, request: Request, variables: Sequence, model: pm.Model) -> None:
         self.started, self._own = time.perf_counter(), -time.process_time()
-        self._request, self._variables, self._model = request, variables, model
+        self._request, self._variables, self.model = request, variables, model
         self._point = _checked(request, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
         observed = rows_observed(whole)
@@ -190,16 +198,26 @@ class _Choice:
         self.costs: tuple[CostOfNUTS, ...] = (expected_cost(self.size),)
 
     @cached_property
+    def _trial(self) -> TrialOfNUTS:
+        """A chain of NUTS, which begins when its first transition is asked for."""
+        return TrialOfNUTS(self.nuts, self._point)
+
+    def close(self) -> None:
+        """End the trial of NUTS, if there was one."""
+        if "_trial" in vars(self):
+            self._trial.close()
+
+    @cached_property
     def nuts(self) -> AllRowsNUTS | PyMCSteps:
         """NUTS on all rows, which is compiled when it is asked for."""
         kwargs = self._request.options.compile_kwargs
         its = {"point": self._point, "rows": self.rows, "rng": self._request.rng}
         its["compile_kwargs"] = kwargs
         with self._with_nuts("compiling NUTS") as say:
-            step = on_all_rows(self._variables, self._model, its)
+            step = on_all_rows(self._variables, self.model, its)
             if self._request.resume is not None:
                 say("learning from the earlier run")
-                _resume(step, self._request.resume, self._model)
+                _resume(step, self._request.resume, self.model)
             return step
 
     @contextmanager
@@ -230,7 +248,7 @@ class _Choice:
             return False
         try:
             with self._with_nuts("trying NUTS"):
-                measured = measured_cost(step, self._point, started, self.size)
+                measured = measured_cost(self._trial, started, self.size)
             self.costs = (measured, *self.costs)
         except Warning:
             raise
@@ -335,12 +353,12 @@ class _Choice:
         is_short = WATCHED * cost.per_draw < most_seconds
         if cost.is_measured and math.isnan(cost.share_effective) and is_short:
             with self._with_nuts("trying NUTS for longer"):
-                watched = watched_cost(self.nuts, self._point, cost, most_seconds)
+                watched = watched_cost(self._trial, cost, most_seconds)
                 self.costs = (watched, *self.costs[1:])
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
-        request, variables, model, size = self._request, self._variables, self._model, self.size
+        request, variables, model, size = self._request, self._variables, self.model, self.size
         prepared = request.prepared(model)
         grouped = grouped_if_possible(request, variables, model, prepared)
         per_entry = size.n_rows / size.dimension

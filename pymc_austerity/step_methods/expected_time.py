@@ -1,7 +1,8 @@
 """What NUTS is expected to take, or takes: which decides whether set-up is worth its time."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import islice
 from math import prod
 from typing import Any, NamedTuple
 
@@ -203,12 +204,16 @@ def _of_rows(size: Size) -> float:
     return _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
 
 
-def measured_cost(
-    step: AllRowsNUTS, point: dict[str, NDArray], started: float, size: Size
-) -> CostOfNUTS:
-    """Let NUTS begin to tune, and measure its transitions once they have their usual length.
+class _Transition(NamedTuple):
+    """One transition: where it led, and what it took."""
 
-    Where that takes too long, their length is that of a well behaved posterior, at least.
+    place: NDArray[np.float64]
+    seconds: float
+    n_gradients: int
+
+
+class TrialOfNUTS:
+    """A chain of NUTS that tunes, as far as is asked for.
 
     Parameters
     ----------
@@ -216,6 +221,34 @@ def measured_cost(
         It begins anew when ``pm.sample`` runs.
     point : dict
         The model's initial point.
+    """
+
+    def __init__(self, step: AllRowsNUTS, point: dict[str, NDArray]) -> None:
+        self._made: list[_Transition] = []
+        self._chain = _transitions(step, point, WATCHED)
+        self.sizes = [np.size(point[variable.name]) for variable in step.vars]
+        """Numbers of entries of the variables."""
+
+    def first(self, n: int) -> Iterator[_Transition]:
+        """The first transitions of the chain, of which some may have been made."""
+        yield from self._made[:n]
+        for one in islice(self._chain, n - len(self._made)):
+            self._made.append(one)
+            yield one
+
+    def close(self) -> None:
+        """Leave the step method as if no chain had begun."""
+        self._chain.close()
+
+
+def measured_cost(trial: TrialOfNUTS, started: float, size: Size) -> CostOfNUTS:
+    """Let NUTS begin to tune, and measure its transitions once they have their usual length.
+
+    Where that takes too long, their length is that of a well behaved posterior, at least.
+
+    Parameters
+    ----------
+    trial : TrialOfNUTS
     started : float
         When its compilation began, by the performance counter.
     size : Size
@@ -223,7 +256,7 @@ def measured_cost(
     """
     times: list[float] = []
     n_gradients, compilation = 0, 0.0
-    for made in _transitions(step, point, _ALL):
+    for made in trial.first(_ALL):
         if not compilation:  # the first one compiles the rest
             compilation = time.perf_counter() - started
             continue
@@ -239,17 +272,14 @@ def measured_cost(
     return CostOfNUTS(seconds, compilation, is_measured=True)
 
 
-def watched_cost(
-    step: AllRowsNUTS, point: dict[str, NDArray], cost: CostOfNUTS, most_seconds: float
-) -> CostOfNUTS:
+def watched_cost(trial: TrialOfNUTS, cost: CostOfNUTS, most_seconds: float) -> CostOfNUTS:
     """Let NUTS tune for longer, and measure how many of its draws are effective.
 
     That takes a tenth of its run, unless its transitions get longer than they were.
 
     Parameters
     ----------
-    step, point
-        As in `measured_cost`.
+    trial : TrialOfNUTS
     cost : CostOfNUTS
         What that measured.
     most_seconds : float
@@ -257,27 +287,19 @@ def watched_cost(
     """
     made: list[_Transition] = []
     times: list[float] = []
-    for one in _transitions(step, point, WATCHED):
+    for one in trial.first(WATCHED):
         made.append(one)
         times.append(one.seconds)
         if sum(times) > most_seconds:
             return cost._replace(per_draw=_usual(times))
     later = made[WATCHED // 2 :]
     kept = np.stack([one.place for one in later]).reshape(2, len(later) // 2, -1)  # of one chain
-    ends = np.cumsum([np.size(point[variable.name]) for variable in step.vars])[:-1]
-    n_effective = min(effective_draws(own, IN_TAILS) for own in np.split(kept, ends, axis=2))
+    each = np.split(kept, np.cumsum(trial.sizes)[:-1], axis=2)
+    n_effective = min(effective_draws(own, IN_TAILS) for own in each)
     return cost._replace(per_draw=_usual(times), share_effective=n_effective / len(later))
 
 
-class _Transition(NamedTuple):
-    """One transition: where it led, and what it took."""
-
-    place: NDArray[np.float64]
-    seconds: float
-    n_gradients: int
-
-
-def _transitions(step: AllRowsNUTS, point: dict[str, NDArray], n: int) -> Iterator[_Transition]:
+def _transitions(step: AllRowsNUTS, point: dict[str, NDArray], n: int) -> Generator[_Transition]:
     """Transitions of a chain that tunes."""
     names, current = [variable.name for variable in step.vars], dict(point)
     step.setup_chain(np.random.default_rng(_SEED), n, 0)

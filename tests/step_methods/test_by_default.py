@@ -18,7 +18,12 @@ from pymc_austerity import (
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.step_methods import by_default, expected_time, few_rows, short_chains
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
-from pymc_austerity.step_methods.expected_time import CostOfNUTS, Size, expected_cost
+from pymc_austerity.step_methods.expected_time import (
+    CostOfNUTS,
+    Size,
+    TrialOfNUTS,
+    expected_cost,
+)
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from pymc_austerity.step_methods.short_chains import Probe, probe
@@ -198,10 +203,11 @@ class Timed:
     """Transitions that take so long, and lead where an autoregressive process does."""
 
     vars = (SimpleNamespace(name="a"),)
-    correlation, rng = 0.0, np.random.default_rng(1)
+    correlation = 0.0
 
     def __init__(self, monkeypatch, seconds):
         self.clock, self.seconds, self.n_made, self.calls = 0.0, seconds, 0, []
+        self.rng = np.random.default_rng(1)
         monkeypatch.setattr(expected_time, "time", self)
 
     def process_time(self):
@@ -234,7 +240,9 @@ class Timed:
 def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
     step, expected = Timed(monkeypatch, seconds), 10.0 if per_draw > 0.1 else 1.0
     monkeypatch.setattr(expected_time, "_gradients", lambda size: expected)
-    cost = expected_time.measured_cost(step, {"a": np.zeros(3)}, 0.0, Size(10, 10, 10, 1))
+    trial = TrialOfNUTS(step, {"a": np.zeros(3)})
+    cost = expected_time.measured_cost(trial, 0.0, Size(10, 10, 10, 1))
+    trial.close()
     assert cost.is_measured
     assert cost.compilation == seconds(0)
     np.testing.assert_allclose(cost.per_draw, per_draw)
@@ -246,15 +254,19 @@ def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
 def test_share_of_transitions_that_are_effective(monkeypatch, correlation):
     step = Timed(monkeypatch, lambda n: 1e-2 if n < 300 else 1e-3)
     step.correlation = correlation
-    known = {"a": np.zeros(3)}, CostOfNUTS(1.0, is_measured=True)
-    cost = expected_time.watched_cost(step, *known, 1e3)
+    known, trial = CostOfNUTS(1.0, is_measured=True), TrialOfNUTS(step, {"a": np.zeros(3)})
+    expected_time.measured_cost(trial, 0.0, Size(10, 10, 10, 1))
+    cost = expected_time.watched_cost(trial, known, 1e3)
     assert cost.per_draw == pytest.approx(1e-3)
     expected = (1.0 - correlation) / (1.0 + correlation)
     assert expected / 3.0 < cost.share_effective < 3.0 * expected
     assert step.n_made == 400
+    trial.close()
     assert step.calls == ["begun", "reset"]
-    cost = expected_time.watched_cost(step, *known, 0.0)  # too slow to be watched
+    trial = TrialOfNUTS(step, {"a": np.zeros(3)})
+    cost = expected_time.watched_cost(trial, known, 0.0)  # too slow to be watched
     assert np.isnan(cost.share_effective)
+    trial.close()
     assert step.calls[2:] == ["begun", "reset"]
 
 
