@@ -86,9 +86,12 @@ def _laplace(
 
 def _by_weight(model: pm.Model, idata: Any) -> tuple[NDArray[np.intp], float]:
     """Numbers of the draws, as often as their smoothed weights say, and Pareto k."""
-    fit, names = idata["fit"], [variable.name for variable in model.value_vars]
-    groups = [idata[n] for n in ("unconstrained_posterior", "posterior") if n in idata]
-    values = {name: next(g for g in groups if name in g)[name].to_numpy()[0] for name in names}
+    fit, values = idata["fit"], {}
+    for rv in model.free_RVs:
+        draws, transform = idata["posterior"][rv.name].to_numpy()[0], model.rvs_to_transforms[rv]
+        if transform is not None:
+            draws = transform.forward(draws, *rv.owner.inputs).eval()
+        values[model.rvs_to_values[rv].name] = draws
     order = dict.fromkeys(label.partition("[")[0] for label in fit["rows"].to_numpy())
     points = np.concatenate([values[name].reshape(WEIGHTED_DRAWS, -1) for name in order], axis=1)
     normal = multivariate_normal(fit["mean_vector"], fit["covariance_matrix"])
