@@ -21,7 +21,7 @@ from examples.benchmarks.peers.run import Deadline, Run, now
 
 NUMBA = {"mode": "NUMBA"}
 NEWTON = {"optimize_method": "trust-ncg", "use_hess": True}
-DRAWS, WEIGHTED_DRAWS = 10_000, 1_000
+DRAWS, WEIGHTED_DRAWS = 10_000, 4_000
 BATCH, STEPS = 1_000, 40_000
 
 
