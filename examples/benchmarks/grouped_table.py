@@ -40,11 +40,12 @@ def line(cell: dict[str, Any]) -> str:
     >>> line(about | speed | seconds)
     '| radon | nutpie |  | 3.0 | - | 80 | 200 | 9 |'
     """
-    rows = cell["note"].partition(", ")[2].removesuffix(" rows a draw")
+    path, _, rows = cell["note"].removesuffix(" rows a draw").partition(", ")
+    sampler = NAMES[cell["sampler"]] + (", NUTS" if path == "AllRowsNUTS" else "")
     worst = "-" if cell["rhat_max"] is None else f"{cell['rhat_max']:.3f}"
     least, median = (_number(cell[f"ess_per_second_{which}"]) for which in ("min", "median"))
     return (
-        f"| {cell['model']} | {NAMES[cell['sampler']]} | {rows} | {cell['ready_seconds']:.1f} "
+        f"| {cell['model']} | {sampler} | {rows} | {cell['ready_seconds']:.1f} "
         f"| {worst} | {least} | {median} | {seconds_to(_EFFECTIVE, cell):,.0f} |"
     )
 
