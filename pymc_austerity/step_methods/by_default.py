@@ -76,10 +76,10 @@ it may take a fifth of what is expected."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 5.0, 0.5, 0.2
 """Where NUTS is compiled: times as long as that a run takes at least for a set-up to be tried, and
 the time for it as shares of compilation and run."""
-_MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 120.0
+_MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 30.0
 """Rows for each entry with fewer of which a set-up may have to compile trajectories, for a minute;
 and the seconds that a run of a compiled NUTS takes at least for it to be tried then."""
-_UNSURE = 2.0
+_UNSURE = 5.0
 """Times the usual time of the rows with which NUTS is measured first, where each entry has few."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 """With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
