@@ -50,6 +50,7 @@ from pymc_austerity.step_methods.short_chains import (
     leaves_a_doubt,
     looked_at,
     may_stay,
+    mixes_in_time,
     reason_against,
     seconds_of_run,
     steps_per_draw,
@@ -341,10 +342,10 @@ class _Choice:
         """Whether the share of the draws of NUTS that are effective decides."""
         share = found.seconds_per_effective_draw / self.costs[0].per_draw
         why_not = reason_against(step, found, self.costs)
-        is_near = self.costs[0].is_measured and 1.0 < share < 1.0 / MIXES
+        is_near = share < 1.0 / MIXES or mixes_in_time(found, self.costs[0])
         if isinstance(step, GroupedStep) and not why_not:
             return share > 1.0
-        return is_near and why_not in ("", LONGER)
+        return self.costs[0].is_measured and share > 1.0 and is_near and why_not in ("", LONGER)
 
     def _watch_nuts(self, most_seconds: float) -> None:
         """Find out how many draws of NUTS are effective, where that does not take long."""

@@ -49,9 +49,9 @@ is poor, and in hierarchies: of twenty of its draws, none to two are effective f
 entry."""
 _OF_TRANSITIONS, _OF_THOSE_OF_LEVELS = 1.0, 5.0
 """The same where transitions of NUTS were made, which show some of its difficulties."""
-MIXES = 0.05
-"""Share of the draws of a NUTS that was watched for a while which is known well enough to be used;
-fewer may be effective because it has not found its metric yet."""
+MIXES, _OF_STUCK = 0.02, 4.0
+"""Share of effective draws with which a NUTS that was watched for 200 draws may be stuck; and
+transitions of it which a step of something that mixes may take then."""
 LONGER = "an effective draw is expected to take longer without it"
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
@@ -204,10 +204,11 @@ def is_clear(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
 def glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) -> Probe:
     """What chains show in a small part of the time of set-up."""
     few, many = _PROBE_STEPS
-    seconds = _usual_seconds(step)
+    seconds, began = _usual_seconds(step), time.process_time()
     found = probe(step, point, seconds, few)
+    spent = max(time.process_time() - began, seconds)  # a chain has as many steps at least
     longer = _PROBE_SHARE_OF_COMPILATION * costs[0].compilation  # of NUTS, which comes next
-    is_much = longer > _LONGER_CHAINS * seconds
+    is_much = longer > _LONGER_CHAINS * spent
     if is_much and found.n_steps < few and leaves_a_doubt(step, found, costs):
         seconds, found = longer, probe(step, point, longer, few)
     is_enough = found.n_steps < few or is_clear(step, found, costs)
@@ -285,7 +286,14 @@ def reason_against(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
     longest = max(_seconds_of_nuts(step, cost) for cost in costs)
     if not math.isnan(share):
         longest = costs[0].per_draw / max(share, MIXES)
+    if share <= MIXES and mixes_in_time(found, costs[0]):
+        return ""
     return "" if found.seconds_per_effective_draw < longest else LONGER
+
+
+def mixes_in_time(found: Probe, cost: CostOfNUTS) -> bool:
+    """Whether a step method would be better than a NUTS that is stuck, though it is slower."""
+    return found.share_effective > MIXES and found.seconds_per_step < _OF_STUCK * cost.per_draw
 
 
 def _reads_many_rows(step: Any, found: Probe) -> bool:

@@ -277,9 +277,9 @@ def test_share_of_transitions_that_are_effective(monkeypatch, correlation):
         (3e-2, 0.25, True, True),
         (3e-2, 0.5, True, False),
         (3e-2, 0.02, True, True),  # too few to be known
-        (15e-2, 0.02, True, True),
+        (40e-2, 0.02, True, True),
         (8e-2, 0.2, True, False),
-        (21e-2, 0.02, False, False),  # no share that can be known makes NUTS slower
+        (70e-2, 0.01, False, False),  # steps take as long as 35 transitions
     ],
 )
 def test_levels_are_moved_where_draws_of_nuts_are_much_alike(
@@ -299,6 +299,14 @@ def test_levels_are_moved_where_draws_of_nuts_are_much_alike(
     step = built(groups())
     assert isinstance(step, GroupedMH) == is_taken
     assert len(watched) == is_watched
+
+
+@pytest.mark.parametrize(("share", "is_better"), [(0.01, True), (0.03, False)])
+def test_what_mixes_is_better_than_a_nuts_that_is_stuck(share, is_better):
+    """Though an effective draw is expected to take longer."""
+    step, found = object.__new__(GroupedStep), Probe("", 0.6, 0.05)
+    cost = CostOfNUTS(1e-2, is_measured=True, share_effective=share)
+    assert (short_chains.reason_against(step, found, [cost]) == "") is is_better
 
 
 class TestStepsPerDraw:
