@@ -189,6 +189,18 @@ def test_a_stored_deterministic_with_one_entry_per_row_is_warned_of():
     assert "mu" not in sample(step, model, var_names=["b"], **few).posterior
 
 
+def test_probabilities_of_ordered_categories_are_left_out_where_they_are_made():
+    y = np.random.default_rng(1).integers(3, size=1_000)
+    with pm.Model() as model:
+        pm.OrderedLogistic("y", eta=pm.Normal("eta"), cutpoints=[-0.5, 0.5], observed=y)
+        pm.OrderedLogistic(
+            "z", eta=pm.Normal("b") * np.ones(1_000), cutpoints=[0.0], observed=y > 1
+        )
+        step = AusterityMH()
+    with pytest.warns(AusterityWarning, match=r"compute_p=False to the distribution of 'y'"):
+        sample(step, model, draws=2, tune=2, chains=1)
+
+
 def test_fewer_rows_than_a_batch_run_exact_and_say_so(caplog):
     model = normal_mean(n_rows=100)
     with model, caplog.at_level(logging.INFO, logger="pymc"):
