@@ -206,9 +206,9 @@ def glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) 
     few, many = _PROBE_STEPS
     seconds, began = _usual_seconds(step), time.process_time()
     found = probe(step, point, seconds, few)
-    spent = max(time.process_time() - began, seconds)  # a chain has as many steps at least
+    spent = time.process_time() - began  # more than was given, where few steps take it
     longer = _PROBE_SHARE_OF_COMPILATION * costs[0].compilation  # of NUTS, which comes next
-    is_much = longer > _LONGER_CHAINS * spent
+    is_much = longer > max(_LONGER_CHAINS * seconds, spent)
     if is_much and found.n_steps < few and leaves_a_doubt(step, found, costs):
         seconds, found = longer, probe(step, point, longer, few)
     is_enough = found.n_steps < few or is_clear(step, found, costs)
