@@ -61,7 +61,7 @@ def markdown(results: Results) -> str:
         table(FIRST_HEADER, list(first(results)), text={0, 2, 3, 4, 5}),
         "### Approximations",
         "Right ones with the seconds until they are there, wrong ones with their largest errors: "
-        "of a mean in sds, of an sd in percent; k is Pathfinder's Pareto k.",
+        "of a mean in sds, of an sd in percent; k is the Pareto k of weights.",
         table(
             JUDGED_HEADER, [row for row in judged(results) if set(row[1:]) != {"-"}], text={0, 1, 2}
         ),
