@@ -33,6 +33,7 @@ class AusterityWarning(UserWarning):
 
 
 _NOT_THE_USERS = {"pymc_austerity", "pymc", "contextlib"}
+"""Packages whose lines led to a warning, but are not where it can be mended."""
 
 
 def warn_user(sentence: str) -> None:

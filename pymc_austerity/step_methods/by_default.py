@@ -181,6 +181,7 @@ class _Choice:
 
     Attributes
     ----------
+    model : pymc.Model
     rows : dict of str to int
         Rows of each term of the likelihood.
     size : Size
@@ -329,9 +330,9 @@ class _Choice:
                 if leaves_a_doubt(step, found, self.costs) or may_stay(step, found, self.costs):
                     self._tries_nuts()
                 if self._depends_on_mixing(step, found):
-                    follows = reason_against(step, found, self.costs)
-                    its = self.costs[0].of_run if follows else seconds_of_run(found, self.costs)
-                    self._watch_nuts(WATCHING_SHARE * its)
+                    is_nuts = bool(reason_against(step, found, self.costs))
+                    run = self.costs[0].of_run if is_nuts else seconds_of_run(found, self.costs)
+                    self._watch_nuts(WATCHING_SHARE * run)
                 longer = looked_at(step, found, self._point, self.costs, self._seconds_left)
                 seen.append(_Best(step, longer, reason_against(step, longer, self.costs)))
                 if not seen[-1].why_not:
@@ -340,12 +341,13 @@ class _Choice:
 
     def _depends_on_mixing(self, step: Any, found: Probe) -> bool:
         """Whether the share of the draws of NUTS that are effective decides."""
-        share = found.seconds_per_effective_draw / self.costs[0].per_draw
-        why_not = reason_against(step, found, self.costs)
-        is_near = share < 1.0 / MIXES or mixes_in_time(found, self.costs[0])
+        cost, why_not = self.costs[0], reason_against(step, found, self.costs)
+        slower = found.seconds_per_effective_draw / cost.per_draw
+        if not slower > 1.0 or why_not not in ("", LONGER):
+            return False
         if isinstance(step, GroupedStep) and not why_not:
-            return share > 1.0
-        return self.costs[0].is_measured and share > 1.0 and is_near and why_not in ("", LONGER)
+            return True
+        return cost.is_measured and (slower < 1.0 / MIXES or mixes_in_time(found, cost))
 
     def _watch_nuts(self, most_seconds: float) -> None:
         """Find out how many draws of NUTS are effective, where that does not take long."""

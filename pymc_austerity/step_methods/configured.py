@@ -245,11 +245,14 @@ def check_step_methods(
     by_row = {name for step in ours for name in step.deterministics_by_row}
     stored = by_row if var_names is None else by_row & set(var_names)
     for deterministic in sorted(stored):
-        of_pymc = deterministic.removesuffix("_probs")  # ordered categories have them by default
-        remedy = "leave it out with pm.sample(var_names=[...]) and compute it afterwards with "
-        remedy += "pm.compute_deterministics"
-        if of_pymc != deterministic and of_pymc in model.named_vars:
-            remedy = f"give compute_p=False to the distribution of {of_pymc!r}"
+        ordered = deterministic.removesuffix("_probs")  # categories, which have them by default
+        if ordered != deterministic and ordered in model.named_vars:
+            remedy = f"give compute_p=False to the distribution of {ordered!r}"
+        else:
+            remedy = (
+                "leave it out with pm.sample(var_names=[...]) and compute it afterwards with "
+                "pm.compute_deterministics"
+            )
         warn_user(
             f"Deterministic {deterministic!r} has one entry per row ({ours[0].n_rows:,}), which "
             f"PyMC computes and stores at every draw: {remedy}."

@@ -221,13 +221,17 @@ class TrialOfNUTS:
         It begins anew when ``pm.sample`` runs.
     point : dict
         The model's initial point.
+
+    Attributes
+    ----------
+    sizes : list of int
+        Numbers of entries of the variables.
     """
 
     def __init__(self, step: AllRowsNUTS, point: dict[str, NDArray]) -> None:
         self._made: list[_Transition] = []
         self._chain = _transitions(step, point, WATCHED)
         self.sizes = [np.size(point[variable.name]) for variable in step.vars]
-        """Numbers of entries of the variables."""
 
     def first(self, n: int) -> Iterator[_Transition]:
         """The first transitions of the chain, of which some may have been made."""
@@ -285,14 +289,12 @@ def watched_cost(trial: TrialOfNUTS, cost: CostOfNUTS, most_seconds: float) -> C
     most_seconds : float
         Processor time after which only the time of a transition is known.
     """
-    made: list[_Transition] = []
     times: list[float] = []
     for one in trial.first(WATCHED):
-        made.append(one)
         times.append(one.seconds)
         if sum(times) > most_seconds:
             return cost._replace(per_draw=_usual(times))
-    later = made[WATCHED // 2 :]
+    later = list(trial.first(WATCHED))[WATCHED // 2 :]
     kept = np.stack([one.place for one in later]).reshape(2, len(later) // 2, -1)  # of one chain
     each = np.split(kept, np.cumsum(trial.sizes)[:-1], axis=2)
     n_effective = min(effective_draws(own, IN_TAILS) for own in each)

@@ -11,12 +11,12 @@ import pymc as pm
 import pymc_extras
 import pytensor
 import pytensor.tensor as pt
-from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from examples.benchmarks.peers.compiling import compile_clock
 from examples.benchmarks.peers.problems import Problem
+from examples.benchmarks.peers.reference import psislw
 from examples.benchmarks.peers.run import Deadline, Run, now
 
 NUMBA = {"mode": "NUMBA"}
@@ -98,7 +98,7 @@ def _by_weight(model: pm.Model, idata: Any) -> tuple[NDArray[np.intp], float]:
     density = model.compile_logp(mode="NUMBA")
     of_draws = [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]
     excess = np.array([float(density(point)) for point in of_draws]) - normal.logpdf(points)
-    smoothed, pareto_k = array_stats.psislw(-excess)  # of log-likelihoods
+    smoothed, pareto_k = psislw(excess)
     weights = np.exp(smoothed - smoothed.max())
     rng = np.random.default_rng(1)
     return rng.choice(WEIGHTED_DRAWS, WEIGHTED_DRAWS, p=weights / weights.sum()), float(pareto_k)
