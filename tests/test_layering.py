@@ -133,3 +133,16 @@ def test_imports_are_found_wherever_they_are_written(source, expected):
 )
 def test_private_names_are_told_from_public_ones(module, public):
     assert is_public(module) is public
+
+
+def test_compiled_code_divides_by_zero_without_an_error():
+    """Code that is called by an address cannot raise one: what it should have written is lost."""
+    calls = [
+        (path.name, re.sub(r"\s+", " ", text))
+        for path in PACKAGE.rglob("*.py")
+        for text in re.findall(
+            r"(?:njit|cfunc|overload)\([^()]*(?:\([^()]*\)[^()]*)*\)", path.read_text()
+        )
+    ]
+    assert len(calls) > 20
+    assert not [call for call in calls if "error_model" not in call[1]]

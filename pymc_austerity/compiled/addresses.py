@@ -227,4 +227,5 @@ def evaluator() -> Any:
         of `pymc_austerity.rows.reader`, and of its arguments but the rows and their number. Values
         of rows that could not be read are NaN.
     """
-    return numba.cfunc(types.void(*[types.intp] * 7), cache=True)(_evaluate)
+    signature = types.void(*[types.intp] * 7)
+    return numba.cfunc(signature, cache=True, error_model="numpy")(_evaluate)

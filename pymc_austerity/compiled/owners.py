@@ -26,7 +26,7 @@ FEWEST_ROWS = 2 * _FIRST_LOOK
 """Rows from which on a test may save some; with fewer rows all are read."""
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _uniform(key: int, k: int) -> float:
     """The k-th number in [0, 1) of the generator SplitMix64 whose seed is a key."""
     x = np.uint64(key) + _ODD * np.uint64(k + 2)
@@ -36,7 +36,7 @@ def _uniform(key: int, k: int) -> float:
     return float(x >> np.uint64(11)) * 2.0**-53
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
     """A number in [0, 1) for each key, independent of the permutation of this key."""
     numbers = np.empty(keys.size)
@@ -45,7 +45,7 @@ def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
     return numbers
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
     """The first m numbers of the random permutation of 0, 1, ..., n - 1 that a key determines.
 
@@ -96,7 +96,7 @@ def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
     return numbers
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _slot(places: NDArray[np.int64], place: int) -> int:
     """Where a place is in the table, or would be: the next free slot after its own."""
     last = places.size - 1
@@ -299,7 +299,7 @@ def _see(
         start += added
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _drawn(
     owners: Owners, seen: _Seen, which: NDArray[np.int64], upto: int, keys: NDArray[np.int64]
 ) -> NDArray[np.int64]:

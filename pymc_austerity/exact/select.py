@@ -17,7 +17,7 @@ _SINES = np.sin(np.arange(_ANGLES) * math.pi / _ANGLES)
 _COARSENESS = 1.0 - 9.0 / 8.0 * (math.pi / _ANGLES) ** 2
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def largest_change(uu: float, uv: float, vv: float) -> float:
     r"""Largest change of a remainder of third order between two points.
 
@@ -47,7 +47,7 @@ def largest_change(uu: float, uv: float, vv: float) -> float:
     return min(moved * (uu + vv + uv), uu**1.5 + vv**1.5) / 6.0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def largest_change_of_cubic(uu: float, uv: float, vv: float) -> float:
     r"""The same for rows with one predictor, whatever the direction of their whitened data.
 
@@ -74,7 +74,7 @@ def largest_change_of_cubic(uu: float, uv: float, vv: float) -> float:
     return largest / (6.0 * _COARSENESS)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _range_of_product(
     along: float, square: float, cosine: float, sine: float
 ) -> tuple[float, float]:
@@ -86,7 +86,7 @@ def _range_of_product(
     return low, high
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def change_along(
     a: float, b: float, uu: float, uv: float, vv: float, cosine: float, sine: float
 ) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def expect(n_groups: int, starts: Any, bounds: Any, totals: Any) -> int:
     return n_read
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _expect(
     starts: NDArray[np.int64], bounds: NDArray[np.float64], totals: NDArray[np.float64]
 ) -> int:
@@ -230,7 +230,7 @@ def bound_groups(
     return expect(its.n_groups, its.starts, bounds, totals)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _bound_groups(
     u: NDArray[np.float64],
     v: NDArray[np.float64],
@@ -291,7 +291,7 @@ def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: 
         k += 1
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def selected(
     its: Candidates, uniform: NDArray[np.float64], n_candidates: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -337,7 +337,7 @@ def _quadratic(
     return differences
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def fill_quadratic(
     slopes: NDArray[np.float64],
     hessians: NDArray[np.float64],

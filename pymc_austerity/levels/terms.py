@@ -114,7 +114,7 @@ def _products(
     return found
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _fill_products(
     starts: NDArray[np.int32],
     columns: NDArray[np.int32],
@@ -322,7 +322,7 @@ def difference_of_terms(
     return total
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
     """The log-density of all other terms, nats."""
     if its.n_means == 0:

@@ -205,7 +205,8 @@ class RowFreeGradient:
     def address(self) -> int | None:
         """Of a function from the addresses of a point and of a gradient, which it writes.
 
-        It returns the row-free part. None where numba did not compile it.
+        It returns the row-free part; all are NaN where PyTensor's function raises an error. None
+        where numba did not compile it.
         """
         return None if self._by_address is None else int(self._by_address.address)
 
@@ -216,11 +217,17 @@ class RowFreeGradient:
             return None
 
         def exact_at(point: int, gradient: int) -> Any:
-            value, slope = inner(numba.carray(pointer(point), shape, np.float64))
-            numba.carray(pointer(gradient), shape, np.float64)[:] = slope
-            return value[()]
+            found = numba.carray(pointer(gradient), shape, np.float64)
+            try:  # an error would be lost: the caller is compiled code
+                value, slope = inner(numba.carray(pointer(point), shape, np.float64))
+                found[:] = slope
+                return value[()]
+            except Exception:  # noqa: BLE001  of a linear algebra library, say
+                found[:] = np.nan
+                return np.nan
 
-        return numba.cfunc(numba.float64(numba.intp, numba.intp))(exact_at)
+        signature = numba.float64(numba.intp, numba.intp)
+        return numba.cfunc(signature, error_model="numpy")(exact_at)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the address."""

@@ -256,7 +256,7 @@ def sweep(rows, exact, state, plan, lists, test, given, outcomes):  # type: igno
             flipped[entry] = old
 
 
-_compiled_sweep = numba.njit(sweep)
+_compiled_sweep = numba.njit(sweep, error_model="numpy")
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ def reader() -> Any:
         not be read, which is increased. `files` has the number of each file and the bytes of a
         record, `facts` has those of `_N_FACTS`, and `rows` has numbers of rows.
     """
-    return numba.cfunc(types.void(*[types.intp] * 7), cache=True)(_read)
+    signature = types.void(*[types.intp] * 7)
+    return numba.cfunc(signature, cache=True, error_model="numpy")(_read)
 
 
 @cache

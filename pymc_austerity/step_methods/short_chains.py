@@ -251,7 +251,8 @@ def seconds_of_run(found: Probe, costs: Sequence[CostOfNUTS]) -> float:
     """What a run of as many transitions as that of NUTS takes, as far as it is known."""
     if not math.isfinite(found.seconds_per_step):
         return costs[0].of_run
-    return TRANSITIONS * found.seconds_per_step * steps_per_draw(found, costs)
+    n_between = 1 if found.is_vague else steps_per_draw(found, costs)
+    return TRANSITIONS * found.seconds_per_step * n_between
 
 
 def _usual_seconds(step: Any) -> float:

@@ -114,6 +114,8 @@ def pointer(typing_context, address):  # type: ignore[no-untyped-def]
 def compiled_function(function: Callable[..., Any], n_arguments: int, result: Any) -> Any:
     """Compile a function of integers, most of them addresses, with C's calling convention.
 
+    It cannot raise errors: what divides by zero is infinite or NaN.
+
     Parameters
     ----------
     function : callable
@@ -128,7 +130,8 @@ def compiled_function(function: Callable[..., Any], n_arguments: int, result: An
     """
     end_if_late()
     keep = not function.__code__.co_filename.startswith("<")
-    return numba.cfunc(result(*[types.intp] * n_arguments), cache=keep)(function)
+    signature = result(*[types.intp] * n_arguments)
+    return numba.cfunc(signature, cache=keep, error_model="numpy")(function)
 
 
 @dataclass(frozen=True, eq=False)

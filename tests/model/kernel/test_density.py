@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from pytensor.raise_op import Assert
 
 from pymc_austerity.model import (
     DensityGradient,
@@ -174,3 +175,15 @@ def test_numba_knows_what_it_compiled_by_an_address(rng):
     compiled = compile_row_free_gradient(at)
     assert compiled.address
     assert pickle.loads(pickle.dumps(compiled)).size == 3
+
+
+def test_an_error_in_compiled_code_is_not_a_number():
+    positive = Assert("The entry is negative.")
+    at = split(lambda x: pt.gammaln(positive(x[0], x[0] > 0.0)))
+    compiled, gradient = compile_row_free_gradient(at), np.zeros(3)
+    assert compiled.address
+    call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64)(compiled.address)
+    for first in (4.0, -4.5):
+        point = np.array([first, 1.0, 1.0])
+        value = call(point.ctypes.data, gradient.ctypes.data)
+        assert np.isfinite([value, *gradient]).all() == (first > 0.0)
