@@ -58,10 +58,13 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import (
     Add,
     BinaryScalarOp,
+    Log1p,
     Mul,
+    Neg,
     Switch,
     upgrade_to_float,
 )
+from pytensor.scalar.math import Erf
 from pytensor.scan.op import Scan
 from pytensor.sparse.math import Dot as SparseDot
 from pytensor.sparse.math import StructuredDot
@@ -206,8 +209,25 @@ def stabilized(graph: Variable) -> Variable:
     PyMC's own preparation canonicalizes first, which hides ``log1p(-sigmoid(x))`` from the rule
     that knows it: its derivative is then NaN for large x.
     """
-    stable = rewrite_graph(graph, include=("stabilize",))
+    (stable,) = rebuilt([rewrite_graph(graph, include=("stabilize",))], _complement_of_erf)
     return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=UNSUITABLE)
+
+
+def _complement_of_erf(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    """``log1p(erf(x))`` as ``log(erfc(-x))``, and ``log1p(-erf(x))``: both are finite in tails."""
+    if not _applies(node, Log1p):
+        return None
+    inner, sign = inputs[0].owner, -1.0
+    if _applies(inner, Neg):
+        inner, sign = inner.inputs[0].owner, 1.0
+    if not _applies(inner, Erf):
+        return None
+    return [pytensor.tensor.log(pytensor.tensor.erfc(sign * inner.inputs[0]))]
+
+
+def _applies(node: Any, kind: type) -> bool:
+    """Whether a node, or None, is a scalar operation of a kind for each entry."""
+    return isinstance(getattr(node, "op", None), Elemwise) and isinstance(node.op.scalar_op, kind)
 
 
 def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:

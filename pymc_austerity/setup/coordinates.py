@@ -72,6 +72,11 @@ class Coordinates:
     outer: Callable[[NDArray], NDArray[np.float64]] = _same
     absorbed: tuple[Absorbed, ...] = ()
 
+    @property
+    def are_own(self) -> bool:
+        """Whether they are others than those of the user's point."""
+        return bool(self.names or self.absorbed)
+
     def then(self, second: "Coordinates") -> "Coordinates":
         """Return this change followed by another."""
         return Coordinates(

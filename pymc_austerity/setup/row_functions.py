@@ -194,13 +194,14 @@ def expansion_agrees(
     n_rows = problem.likelihood.n_in_model
     chosen = rng.integers(0, n_rows, min(_COMPARED, n_rows))
     block = tuple(array[chosen] for array in problem.likelihood.arrays)
-    at, far = anchor.point, np.sqrt(n_rows / chosen.size)
+    own = problem.start.dtype  # what PyTensor compiled takes no other
+    at, far = anchor.point.astype(own), np.sqrt(n_rows / chosen.size)
     rows = replace(
         anchor,
         gradient=np.asarray(expanded.derivatives.gradient(at, *block)[1]),
         hessian=np.asarray(expanded.derivatives.hessian(at, *block)),
     )
-    pair = [(at + far * (anchor.draw(rng) - at)).astype(problem.start.dtype) for _ in range(2)]
+    pair = [(at + far * (anchor.draw(rng) - at)).astype(own) for _ in range(2)]
     with np.errstate(all="ignore"):
         differences = expanded.differences(*pair, *block)
         left = residuals.function(*pair, *residuals.block_of(block))

@@ -93,6 +93,22 @@ def test_groups_go_on_too(groups):
     assert_alike(later, earlier, ("mu", "tau"), 0.5, 0.7)
 
 
+def test_effects_that_sum_to_zero_go_on_as_levels_with_a_free_mean():
+    rng, group = np.random.default_rng(3), np.repeat(np.arange(8), 40)
+    with pm.Model() as model:
+        effect = pm.ZeroSumNormal("effect", pm.HalfNormal("tau"), shape=8)
+        y = rng.poisson(np.exp(0.4 * rng.normal(size=8))[group])
+        pm.Poisson("y", pm.math.exp(pm.Normal("mu") + effect[group]), observed=y)
+        earlier = sample(GroupedMH(), model, draws=20, tune=20)
+        step = GroupedMH(resume=earlier)
+    assert step.target.coordinates.absorbed
+    outer = np.array([step.target.coordinates.outer(start) for start in step.learnt.starts])
+    sizes = {v.name: np.size(model.initial_point()[v.name]) for v in step.vars}
+    place = sum(sizes[name] for name in list(sizes)[: list(sizes).index("mu")])
+    last = earlier.posterior.isel(draw=-1)
+    np.testing.assert_allclose(outer[:, place], last["mu"], atol=1e-9)
+
+
 def test_bounds_that_are_variables_come_from_the_run_too():
     """x = upper / 2 is 0 in unconstrained space, whatever the bound."""
     with pm.Model() as model:

@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 from pytensor.raise_op import Assert
+from scipy.special import log_ndtr
 
 from pymc_austerity.model import (
     DensityGradient,
@@ -187,3 +188,14 @@ def test_an_error_in_compiled_code_is_not_a_number():
         point = np.array([first, 1.0, 1.0])
         value = call(point.ctypes.data, gradient.ctypes.data)
         assert np.isfinite([value, *gradient]).all() == (first > 0.0)
+
+
+def test_the_normal_distribution_function_is_finite_in_its_tails():
+    at = split(lambda x: pt.log(1.0 - pt.erf(x[0])) + pt.log(1.0 + pt.erf(x[1])))
+    written = DensityGradient.of(at, at.likelihood.row_free)
+    points = np.array([[0.0, 0.0, 0.0], [8.0, 0.3, 0.0], [0.1, -7.0, 0.0], [30.0, -40.0, 0.0]])
+    values, gradients = zip(*map(written, points), strict=True)
+    expected = log_ndtr(-np.sqrt(2.0) * points[:, 0]) + log_ndtr(np.sqrt(2.0) * points[:, 1])
+    expected -= 0.5 * (points**2).sum(axis=1)
+    np.testing.assert_allclose(np.diff(values), np.diff(expected), rtol=1e-9)
+    assert np.isfinite(gradients).all()
