@@ -73,7 +73,8 @@ def on_chains(
         draws = f"{convergence.ess:,.0f} effective draws of {convergence.n_draws:,}"
         if convergence.ess_name != convergence.name:
             draws = f"'{convergence.ess_name}': {draws}"
-        r_hat = f"'{convergence.name}': r_hat {convergence.r_hat:.2f}"
+        digits = 3 if convergence.r_hat < 1.1 else 2  # the limit is 1.01
+        r_hat = f"'{convergence.name}': r_hat {convergence.r_hat:.{digits}f}"
         evidence = "; ".join([f"{r_hat}, {draws}", *differences])
         remedy = _SEVERAL_PLACES if convergence.has_several_places else _slow(info, convergence)
         verb = "do" if convergence.is_apart else "may"
