@@ -15,8 +15,8 @@ from pymc_austerity.time_limit import end_if_late
 
 _log = logging.getLogger("pymc.austerity")
 
-_LONG = 1.0
-"""Seconds of silence."""
+_LONG, _VERY_LONG = 1.0, 15.0
+"""Seconds of silence in the log, before its first line and between others."""
 
 Say: TypeAlias = Callable[[str], object]
 """Show the user which stage begins."""
@@ -26,7 +26,8 @@ Say: TypeAlias = Callable[[str], object]
 def setup_progress(name: str, first: str = "starting") -> Iterator["Stage"]:
     """Show a spinner with the current stage on terminals and in notebooks, and time the stages.
 
-    Elsewhere, the log says that set-up is under way if it takes more than a second.
+    Elsewhere, the log says that set-up is under way if it takes more than a second, and names
+    another stage after each further 15 seconds.
 
     Parameters
     ----------
@@ -67,16 +68,23 @@ def setup_progress(name: str, first: str = "starting") -> Iterator["Stage"]:
 
 @contextmanager
 def _logged_if_long(name: str, stage: "Stage") -> Iterator[None]:
-    timer = threading.Timer(
-        _LONG, lambda: _log.info(f"{name} is setting up, which takes a while: {stage.text} ...")
-    )
-    timer.daemon = True
-    timer.start()
+    over = threading.Event()
+
+    def log() -> None:
+        said, silence = "", _LONG
+        while not over.wait(silence):
+            if stage.text != said:
+                words = "still setting up" if said else "setting up, which takes a while"
+                _log.info(f"{name} is {words}: {stage.text} ...")
+                said, silence = stage.text, _VERY_LONG
+
+    thread = threading.Thread(target=log, daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
+        over.set()
+        thread.join()
 
 
 class Stage:

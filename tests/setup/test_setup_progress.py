@@ -32,18 +32,26 @@ def test_in_a_notebook_only_with_widgets(monkeypatch, widgets, shown):
 def test_a_log_without_a_terminal_says_what_takes_long(monkeypatch, caplog):
     caplog.set_level(logging.INFO, "pymc.austerity")
     monkeypatch.setattr(module, "_LONG", 0.01)
-    with module.setup_progress("AusterityMH") as say:
-        say("finding the posterior mode")
-        for _ in range(500):
-            if caplog.messages:
-                break
-            time.sleep(0.01)
-    said = "AusterityMH is setting up, which takes a while: finding the posterior mode ..."
-    assert caplog.messages == [said]
+    monkeypatch.setattr(module, "_VERY_LONG", 0.01)
+    said = [
+        "AusterityMH is setting up, which takes a while: finding the posterior mode ...",
+        "AusterityMH is still setting up: bounding what rows can change ...",
+    ]
+    with module.setup_progress("AusterityMH", "finding the posterior mode") as say:
+        for n_said, stage in enumerate(
+            ("finding the posterior mode", "bounding what rows can change")
+        ):
+            say(stage)
+            for _ in range(500):
+                if len(caplog.messages) > n_said:
+                    break
+                time.sleep(0.01)
+        time.sleep(0.1)  # a stage is named once
+    assert caplog.messages == said
     monkeypatch.setattr(module, "_LONG", 60.0)
     with module.setup_progress("AusterityMH"):
         pass
-    assert caplog.messages == [said]
+    assert caplog.messages == said
 
 
 def test_a_set_up_within_another_shows_its_stage_in_the_same_place(monkeypatch):
