@@ -58,13 +58,10 @@ from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import (
     Add,
     BinaryScalarOp,
-    Log1p,
     Mul,
-    Neg,
     Switch,
     upgrade_to_float,
 )
-from pytensor.scalar.math import Erf
 from pytensor.scan.op import Scan
 from pytensor.sparse.math import Dot as SparseDot
 from pytensor.sparse.math import StructuredDot
@@ -215,19 +212,27 @@ def stabilized(graph: Variable) -> Variable:
 
 def _complement_of_erf(node: Any, inputs: list[Variable]) -> list[Variable] | None:
     """``log1p(erf(x))`` as ``log(erfc(-x))``, and ``log1p(-erf(x))``: both are finite in tails."""
-    if not _applies(node, Log1p):
+    if scalar_name(node) != "Log1p":
         return None
     inner, sign = inputs[0].owner, -1.0
-    if _applies(inner, Neg):
+    if scalar_name(inner) == "Neg":
         inner, sign = inner.inputs[0].owner, 1.0
-    if not _applies(inner, Erf):
+    if scalar_name(inner) != "Erf":
         return None
     return [pytensor.tensor.log(pytensor.tensor.erfc(sign * inner.inputs[0]))]
 
 
-def _applies(node: Any, kind: type) -> bool:
-    """Whether a node, or None, is a scalar operation of a kind for each entry."""
-    return isinstance(getattr(node, "op", None), Elemwise) and isinstance(node.op.scalar_op, kind)
+def scalar_name(owner: Any) -> str:
+    """Name of the scalar operation that a node applies, empty where there is none.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> scalar_name(pt.maximum(pt.dscalar(), 0.0).owner), scalar_name(None)
+    ('Maximum', '')
+    """
+    scalar = getattr(getattr(owner, "op", None), "scalar_op", None)
+    return "" if scalar is None else type(scalar).__name__.removeprefix("Scalar")
 
 
 def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:

@@ -24,11 +24,11 @@ from pymc_austerity._pymc import (
     node_rewriter,
     out2in,
     rebuilt,
+    scalar_name,
     underivable,
     without_reports,
 )
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.time_limit import end_if_late
 
 _SHIFT = 10

@@ -34,12 +34,12 @@ from pymc_austerity._pymc import (
     rebuilt,
     remove_minibatched_nodes,
     rewrite_graph,
+    scalar_name,
     toposort,
 )
 from pymc_austerity.errors import DataError, NotRowwiseError, warn_user
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import behind, has_axes_moved
-from pymc_austerity.model.operations.table import scalar_name
 
 _DEEPEST = 50
 _NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"}

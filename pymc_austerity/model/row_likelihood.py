@@ -19,10 +19,10 @@ from pymc_austerity._pymc import (
     ancestors,
     computed_from,
     join_nonshared_inputs,
+    scalar_name,
     toposort,
 )
 from pymc_austerity.model.cut import NO_EXAMPLES, Examples, RowLeaf, array_of
-from pymc_austerity.model.operations.table import scalar_name
 
 _SMALL = 4_194_304
 """Bytes up to which every entry counts; hashing them takes some milliseconds."""

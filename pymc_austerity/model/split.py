@@ -26,6 +26,7 @@ from pymc_austerity._pymc import (
     computed_from,
     equal_computations,
     rebuilt,
+    scalar_name,
     toposort,
 )
 from pymc_austerity.arguments import checked_axis
@@ -41,7 +42,6 @@ from pymc_austerity.model.cut import (
     refuse_work_on_all_rows,
 )
 from pymc_austerity.model.cut.known import behind, is_cast, is_view
-from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data, spelled_out
 from pymc_austerity.model.row_likelihood import (

@@ -73,7 +73,7 @@ class Coordinates:
     absorbed: tuple[Absorbed, ...] = ()
 
     @property
-    def are_own(self) -> bool:
+    def are_changed(self) -> bool:
         """Whether they are others than those of the user's point."""
         return bool(self.names or self.absorbed)
 

@@ -46,7 +46,7 @@ class EarlierRun:
 
     def seen_in(self, coordinates: Coordinates) -> "EarlierRun":
         """The same draws in other coordinates."""
-        if not coordinates.are_own:
+        if not coordinates.are_changed:
             return self
         draws = (self.points, self.last, self.own_last)
         return EarlierRun(*(np.array([coordinates.inner(x) for x in some]) for some in draws))

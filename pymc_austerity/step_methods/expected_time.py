@@ -11,11 +11,11 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot
+from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot, scalar_name
 from pymc_austerity.diagnostics.convergence import effective_draws
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
-from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
+from pymc_austerity.model.operations.table import OPERATIONS
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 

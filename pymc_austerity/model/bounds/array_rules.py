@@ -15,11 +15,11 @@ from pymc_austerity._pymc import (
     MakeVector,
     Variable,
     axes_of,
+    scalar_name,
 )
 from pymc_austerity.model.operations import jets
 from pymc_austerity.model.operations.enclosures import Enclosed, each
 from pymc_austerity.model.operations.jets import Interval, Jet, point, values_of, zero_of
-from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.rearranging import OF_ALL, OF_ONE, OF_TWO, moved_inputs
 
 Axes = tuple[int, ...]

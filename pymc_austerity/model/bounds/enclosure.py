@@ -18,6 +18,7 @@ from pymc_austerity._pymc import (
     Variable,
     continuous_types,
     discrete_types,
+    scalar_name,
 )
 from pymc_austerity.model.bounds.array_rules import (
     is_rearrangement,
@@ -32,7 +33,7 @@ from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.operations import jets
 from pymc_austerity.model.operations.enclosures import Enclosed, NoRuleError, each, of_jets
 from pymc_austerity.model.operations.jets import Interval, Jet, MultiIndex, point, values_of
-from pymc_austerity.model.operations.table import OPERATIONS, Operation, scalar_name
+from pymc_austerity.model.operations.table import OPERATIONS, Operation
 from pymc_austerity.time_limit import end_if_late
 
 

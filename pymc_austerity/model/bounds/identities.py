@@ -29,11 +29,11 @@ from pymc_austerity._pymc import (
     continuous_types,
     join_arguments,
     rebuilt,
+    scalar_name,
 )
 from pymc_austerity.model.bounds.array_rules import sum_behind
 from pymc_austerity.model.cut.known import behind, has_axes_moved
 from pymc_austerity.model.operations.normal_probability import log_normal_probability
-from pymc_austerity.model.operations.table import scalar_name
 
 _MOVES: tuple[type, ...] = (DimShuffle, Join, Subtensor, *ADVANCED_SUBTENSOR_OPS)
 _ROOT = pt.constant(sqrt(2.0), dtype="float64")

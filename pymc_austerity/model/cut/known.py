@@ -26,11 +26,11 @@ from pymc_austerity._pymc import (
     ancestors,
     clone_replace,
     is_relabelling,
+    scalar_name,
 )
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model.compiling import AS_WRITTEN
-from pymc_austerity.model.operations.table import scalar_name
 
 
 @dataclass(frozen=True, eq=False)

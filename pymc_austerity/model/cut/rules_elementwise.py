@@ -36,6 +36,7 @@ from pymc_austerity._pymc import (
     indices_of,
     inner_outputs,
     random_generator_type,
+    scalar_name,
     sorted_axis,
     vectorize_graph,
 )
@@ -48,7 +49,6 @@ from pymc_austerity.model.cut.cut import (
     output_rows,
 )
 from pymc_austerity.model.cut.known import Known
-from pymc_austerity.model.operations.table import scalar_name
 
 _SOLVES = {"Solve", "SolveTriangular", "CholeskySolve", "CholSolve", "LUSolve"}
 """Operations ``f(A, B)`` that treat the columns of ``B`` one by one."""

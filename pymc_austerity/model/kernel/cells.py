@@ -29,11 +29,12 @@ from pymc_austerity._pymc import (
     Variable,
     axes_of,
     run_node,
+    scalar_name,
     toposort,
 )
 from pymc_austerity.model.kernel.formula import apply, cast
 from pymc_austerity.model.kernel.scalar import Kind, NoKernelError, Scalar, constant
-from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
+from pymc_austerity.model.operations.table import OPERATIONS
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 
 LARGEST = 4_096

@@ -67,19 +67,6 @@ class Operation:
         return self.code.format(*arguments)
 
 
-def scalar_name(owner: Any) -> str:
-    """Name of the scalar operation that a node applies, empty where there is none.
-
-    Examples
-    --------
-    >>> import pytensor.tensor as pt
-    >>> scalar_name(pt.maximum(pt.dscalar(), 0.0).owner), scalar_name(None)
-    ('Maximum', '')
-    """
-    scalar = getattr(getattr(owner, "op", None), "scalar_op", None)
-    return "" if scalar is None else type(scalar).__name__.removeprefix("Scalar")
-
-
 def _of_product(do: Callable, y: Any, *factors: Any) -> list:
     every = range(len(factors))
     return [do("Mul", 1.0, *(factors[j] for j in every if j != i)) for i in every]

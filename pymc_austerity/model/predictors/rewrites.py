@@ -24,11 +24,11 @@ from pymc_austerity._pymc import (
     is_dot,
     join_arguments,
     rebuilt,
+    scalar_name,
     toposort,
     vectorized_node,
 )
 from pymc_austerity.model.cut.cut import operation_in_words
-from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.predictors.linear import GraphFacts, Walk
 
 

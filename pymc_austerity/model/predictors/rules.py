@@ -24,8 +24,8 @@ from pymc_austerity._pymc import (
     indices_of,
     is_dot,
     join_arguments,
+    scalar_name,
 )
-from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.predictors import affine
 from pymc_austerity.model.predictors.affine import Affine
 from pymc_austerity.model.predictors.columns import (

@@ -9,10 +9,9 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity._pymc import Constant, Variable, ancestors
+from pymc_austerity._pymc import Constant, Variable, ancestors, scalar_name
 from pymc_austerity.model.compiling import OfTypes, evaluated
 from pymc_austerity.model.cut import RowLeaf
-from pymc_austerity.model.operations.table import scalar_name
 
 
 @dataclass(frozen=True, eq=False)

@@ -296,7 +296,7 @@ def _refuse_where_others_are_better(
     if problem.start.size > MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
-    is_as_written = not coordinates.are_own  # else it suits these moves
+    is_as_written = not coordinates.are_changed  # else it suits these moves
     are_few = n_levels < _MANY_LEVELS or (n_columns == 1 and n_entries < _MANY_ENTRIES)
     if is_as_written and are_few:
         raise OthersAreBetterError("its levels are few enough to be moved at once")
