@@ -26,8 +26,8 @@ _review: ContextVar[_Review | None] = ContextVar("_review", default=None)
 _uncounted: ContextVar[float] = ContextVar("_uncounted", default=0.0)
 
 
-def _counted() -> float:
-    """Processor time without what is not counted."""
+def counted() -> float:
+    """Seconds of processor time without what is not counted."""
     return time.process_time() - _uncounted.get()
 
 
@@ -41,7 +41,7 @@ def within(seconds: float) -> Iterator[None]:
         Processor time from now, which does not depend on what else the machine does. A limit
         within another one ends no later than that.
     """
-    token = _ends.set(min(_counted() + seconds, _ends.get()))
+    token = _ends.set(min(counted() + seconds, _ends.get()))
     try:
         yield
     finally:
@@ -51,7 +51,7 @@ def within(seconds: float) -> Iterator[None]:
 @contextmanager
 def share_of_rest(share: float) -> Iterator[None]:
     """The same with a share of the time that is left."""
-    with within(share * (_ends.get() - _counted())):
+    with within(share * (_ends.get() - counted())):
         yield
 
 
@@ -66,7 +66,7 @@ def reviewed(after: float, ask: Callable[[], float]) -> Iterator[None]:
     ask : callable
         ``f()``: seconds from now, too; the time that it takes itself does not count.
     """
-    started = _counted()
+    started = counted()
     token = _review.set(_Review(started + after, lambda: started + ask()))
     try:
         yield
@@ -97,10 +97,10 @@ def end_if_late() -> None:
     """
     review, ends = _review.get(), _ends.get()
     if review is not None:
-        if _counted() > review.at:
+        if counted() > review.at:
             review.at = math.inf
             with uncounted():
                 review.ends = review.ask()
         ends = min(ends, review.ends)
-    if _counted() > ends:
+    if counted() > ends:
         raise SetupTooLongError("set-up took longer than it can save")

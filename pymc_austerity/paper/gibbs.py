@@ -314,7 +314,7 @@ class AusterityGibbs(SubsamplingStep):
         self._begin(problem, blocked=True, rng=rng)
         self.batch_size = int(self.factors.sizes.max()) if self.epsilon == 0.0 else batch
         self.sweep = self._built_sweep()
-        self._finish(started, problem)
+        self._finish(started, say.seconds, problem)
 
     def _built_sweep(self) -> ReferenceSweep:
         if not CompiledSweep.is_possible(self.factors):

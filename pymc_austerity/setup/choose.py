@@ -25,10 +25,10 @@ from pymc_austerity.setup.exact import (
     with_stored_rows,
 )
 from pymc_austerity.setup.kept_rows import keep, keep_influential
-from pymc_austerity.setup.row_bounds import BOUNDS_SHARE, BoundedRows, NotExactError
+from pymc_austerity.setup.row_bounds import BoundedRows, NotExactError, time_for_bounds
 from pymc_austerity.setup.target import About, NoPlan, Target
 from pymc_austerity.setup.together import Together, together
-from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
+from pymc_austerity.time_limit import SetupTooLongError
 
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"
@@ -66,7 +66,7 @@ def _cheaper(about: About) -> Target:
     """Exact decisions, unless a sequential test reads fewer rows at its first look."""
     about.say(_BOUNDING)
     try:
-        with share_of_rest(BOUNDS_SHARE):
+        with time_for_bounds(about.problem):
             exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
         found = together(about)

@@ -38,6 +38,7 @@ from pymc_austerity.proposals import Block, Layout
 from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.setup_progress import collection_paused
+from pymc_austerity.time_limit import counted
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -62,6 +63,8 @@ class Problem:
         Arguments of ``pymc.compile``.
     doubts : list of str
         What was written for the model, gives other numbers, and is not used.
+    began : float
+        When its set-up began, in counted processor time.
     """
 
     prepared: PreparedModel
@@ -71,6 +74,7 @@ class Problem:
     layout: Layout
     compile_kwargs: dict[str, Any]
     doubts: list[str] = field(default_factory=list)
+    began: float = field(default_factory=counted)
 
     @property
     def likelihood(self) -> RowLikelihood:

@@ -1,7 +1,8 @@
 """Bounds of rows about the anchor, from their whitened predictors, and groups of similar bounds."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -26,7 +27,9 @@ from pymc_austerity.model.bounds import (
     third_derivative_constants,
 )
 from pymc_austerity.rows import ArrayRows, blocks_of
+from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.target import About
+from pymc_austerity.time_limit import counted, share_of_rest, within
 
 Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -40,10 +43,27 @@ _ROWS_OF_A_GROUP = 0.05
 
 BOUNDS_SHARE = 0.5
 """Share of the time for set-up that bounds get."""
+_LEAST_SECONDS, _TIMES = 5.0, 3.0
+"""Bounds that take longer, also times as long as all before them, are given up where a sequential
+test is ready without them."""
 
 
 class NotExactError(ValueError):
     """Exact decisions are not possible, or not cheap; the message is a clause."""
+
+
+@contextmanager
+def time_for_bounds(problem: Problem) -> Iterator[None]:
+    """Give up bounds that take long beside the rest of a set-up, which a sequential test needs too.
+
+    Raises
+    ------
+    SetupTooLongError
+        They do.
+    """
+    most = max(_LEAST_SECONDS, _TIMES * (counted() - problem.began))
+    with share_of_rest(BOUNDS_SHARE), within(most):
+        yield
 
 
 class WhitenedRows(NamedTuple):

@@ -43,27 +43,30 @@ def setup_progress(name: str, first: str = "starting") -> Iterator["Stage"]:
     >>> list(say.seconds)
     ['starting', 'finding the posterior mode']
     """
-    if _shown:  # one terminal has one spinner
-        with _shown[-1].shown(first):
-            yield _shown[-1]
+    if _under_way:  # one terminal has one spinner
+        with _under_way[-1].shown(first):
+            yield _under_way[-1]
         return
     console = Console(stderr=True)
     # Without ipywidgets rich fills the cell with warnings.
     in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
-    if not (in_notebook or (console.is_terminal and not console.is_jupyter)):
-        stage = Stage(str, first)
-        with _logged_if_long(name, stage):
-            yield stage
-        stage.end()
+    if in_notebook or (console.is_terminal and not console.is_jupyter):
+        with console.status(f"{name}: {first}") as status:
+            stage = Stage(lambda text: status.update(f"{name}: {text}"), first)
+            yield from _until_its_end(stage)
         return
-    with console.status(f"{name}: {first}") as status:
-        stage = Stage(lambda text: status.update(f"{name}: {text}"), first)
-        _shown.append(stage)
-        try:
-            yield stage
-        finally:
-            _shown.remove(stage)
-    stage.end()
+    stage = Stage(str, first)
+    with _logged_if_long(name, stage):
+        yield from _until_its_end(stage)
+
+
+def _until_its_end(stage: "Stage") -> Iterator["Stage"]:
+    _under_way.append(stage)
+    try:
+        yield stage
+    finally:
+        _under_way.remove(stage)
+        stage.end()
 
 
 @contextmanager
@@ -134,7 +137,7 @@ class Stage:
         self._show(f"{self.text}{words}")
 
 
-_shown: list[Stage] = []
+_under_way: list[Stage] = []
 """Stages of set-ups that are under way, the last one the innermost."""
 
 
@@ -152,10 +155,10 @@ def rows_done(n_rows: int) -> Iterator[Callable[[int], None]]:
     >>> with rows_done(100) as tell:
     ...     tell(60)  # this many more rows than before
     """
-    if not _shown:
+    if not _under_way:
         yield lambda more: None
         return
-    stage, started, done = _shown[-1], time.perf_counter(), 0
+    stage, started, done = _under_way[-1], time.perf_counter(), 0
 
     def tell(more: int) -> None:
         nonlocal done

@@ -95,7 +95,7 @@ class _OnAllRows(AusterityStep):
     reason: str
     vars: list
 
-    def choose_because(self, reason: str, started: float) -> None:
+    def choose_because(self, reason: str, started: float, stages: Mapping[str, float]) -> None:
         """End set-up, and say why.
 
         Parameters
@@ -104,9 +104,11 @@ class _OnAllRows(AusterityStep):
             Why few rows do not help, as a clause.
         started : float
             When set-up began, by the performance counter.
+        stages : mapping of str to float
+            What its stages took, in seconds.
         """
         self.reason = reason
-        self._end_setup(started)
+        self._end_setup(started, stages)
         _log.info(self.summary)
 
     def _describe(self, model: pm.Model, rows: Mapping[str, int]) -> None:
@@ -436,10 +438,10 @@ class PyMCSteps(_OnAllRows, CompoundStep):
         super().__init__(steps)
         self._describe(model, rows)
 
-    def _end_setup(self, started: float) -> None:
+    def _end_setup(self, started: float, stages: Mapping[str, float]) -> None:
         """Record how long set-up took; each step method passes the constants on."""
         of_each = self.stats_dtypes
-        super()._end_setup(started)
+        super()._end_setup(started, stages)
         self.stats_dtypes = [StatisticsTypes(types, self.constants) for types in of_each]
 
     @property

@@ -1,7 +1,7 @@
 """What every step method of this package tells about itself, whoever makes its moves."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,8 @@ class AusterityStep(WholeModelSampler):
         Names of the variables that have the rows.
     setup_seconds : float
         Time that set-up took.
+    stages : mapping of str to float
+        What its stages took, in seconds.
     deterministics_by_row : tuple of str
         Deterministics with one entry per row.
     is_chosen_by_default : bool
@@ -78,6 +80,7 @@ class AusterityStep(WholeModelSampler):
     n_rows: int
     subsampled: Any
     setup_seconds: float
+    stages: Mapping[str, float] = {}
     deterministics_by_row: tuple[str, ...] = ()
     is_chosen_by_default: bool = False
     steps_per_draw: int = 1
@@ -101,9 +104,9 @@ class AusterityStep(WholeModelSampler):
         self._model = model
         self._parts_of_model = _parts(model)
 
-    def _end_setup(self, started: float) -> None:
+    def _end_setup(self, started: float, stages: Mapping[str, float]) -> None:
         """Record how long set-up took, and pass the constants of the run on."""
-        self.setup_seconds = time.perf_counter() - started
+        self.setup_seconds, self.stages = time.perf_counter() - started, stages
         types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
         self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
 
@@ -151,7 +154,10 @@ class AusterityStep(WholeModelSampler):
         str
             Some lines of text.
         """
-        return "\n".join([self.summary, *self._words.details, self._explanation]).rstrip()
+        lines = [self.summary, *self._words.details, self._explanation]
+        if stages := [f"{text} {time:.1f} s" for text, time in self.stages.items() if time > 0.05]:
+            lines.append(f"Set-up: {', '.join(stages)}.")
+        return "\n".join(filter(None, lines))
 
     def __repr__(self) -> str:
         return f"<{self.summary.splitlines()[0]}>"

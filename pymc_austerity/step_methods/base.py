@@ -2,7 +2,7 @@
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,13 +114,15 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
         self._is_for(problem.model)
 
-    def _finish(self, started: float, problem: Problem, **about_rows: Any) -> None:
-        """Record how long set-up took, and log what was built.
+    def _finish(
+        self, started: float, stages: Mapping[str, float], problem: Problem, **about_rows: Any
+    ) -> None:
+        """Record how long set-up and its stages took, and log what was built.
 
         `about_rows` holds other facts about the rows, for `explain`.
         """
         self.reset_tuning()
-        self._end_setup(started)
+        self._end_setup(started, {**problem.prepared.stages, **stages})
         facts = ModelFacts(doubts=problem.doubts, **about_rows)
         self._explanation = explain(problem.likelihood, problem.variables, facts)
         if not self._is_candidate:
@@ -131,7 +133,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         steps = {"steps_per_draw": self.steps_per_draw}
         return super()._common_constants | self._rows_elsewhere | steps
 
-    def take(self, steps_per_draw: int, started: float) -> None:
+    def take(self, steps_per_draw: int, started: float, stages: Mapping[str, float]) -> None:
         """End the set-up of a candidate that is chosen.
 
         Parameters
@@ -140,10 +142,12 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
             Transitions between recorded draws.
         started : float
             When the choice began, by the performance counter.
+        stages : mapping of str to float
+            What its stages took, in seconds.
         """
         self.steps_per_draw = steps_per_draw
         self._compile_rest()
-        self._end_setup(started)
+        self._end_setup(started, stages)
         self.is_chosen_by_default = True
         _log.info(self.summary)
 

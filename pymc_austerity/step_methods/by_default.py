@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pymc as pm
@@ -114,16 +114,19 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     model : pymc.Model
         The model.
     """
-    choice = _Choice(request, variables, model)
-    if _sampler_of(request.resume) == AllRowsNUTS.__name__:
-        choice.nuts.choose_because("the earlier run is one of NUTS", choice.started)
-        return choice.nuts
-    with closing(choice):
-        return _compared(choice)
+    started = time.perf_counter()
+    with setup_progress("AusterityMH") as say:
+        choice = _Choice(request, variables, model)
+        with closing(choice):
+            step, end_setup = _compared(choice)
+        end_setup(started, say.seconds)
+    return step
 
 
-def _compared(choice: "_Choice") -> Any:
-    """The best step method where none is given by an earlier run."""
+def _compared(choice: "_Choice") -> tuple[Any, Callable[..., None]]:
+    """The best step method, and what ends its set-up."""
+    if _sampler_of(choice.request.resume) == AllRowsNUTS.__name__:
+        return choice.nuts, partial(choice.nuts.choose_because, "the earlier run is one of NUTS")
     has_looked = False
     reason = "" if choice.rows else _nothing_observed(choice.model)
     if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
@@ -132,14 +135,12 @@ def _compared(choice: "_Choice") -> Any:
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
-            best.step.take(steps_per_draw(best.found, choice.costs), choice.started)
-            return best.step
+            return best.step, partial(best.step.take, steps_per_draw(best.found, choice.costs))
         reason = best.why_not
         has_looked = best.step is not None or best.has_several_modes
     if not has_looked:
         choice.warn_of_modes()
-    choice.nuts.choose_because(reason, choice.started)
-    return choice.nuts
+    return choice.nuts, partial(choice.nuts.choose_because, reason)
 
 
 class _Best(NamedTuple):
@@ -181,6 +182,7 @@ class _Choice:
 
     Attributes
     ----------
+    request : Request
     model : pymc.Model
     rows : dict of str to int
         Rows of each term of the likelihood.
@@ -191,7 +193,7 @@ class _Choice:
 
     def __init__(self, request: Request, variables: Sequence, model: pm.Model) -> None:
         self.started, self._own = time.perf_counter(), -time.process_time()
-        self._request, self._variables, self.model = request, variables, model
+        self.request, self._variables, self.model = request, variables, model
         self._point = _checked(request, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
         observed = rows_observed(whole)
@@ -212,14 +214,14 @@ class _Choice:
     @cached_property
     def nuts(self) -> AllRowsNUTS | PyMCSteps:
         """NUTS on all rows, which is compiled when it is asked for."""
-        kwargs = self._request.options.compile_kwargs
-        its = {"point": self._point, "rows": self.rows, "rng": self._request.rng}
+        kwargs = self.request.options.compile_kwargs
+        its = {"point": self._point, "rows": self.rows, "rng": self.request.rng}
         its["compile_kwargs"] = kwargs
         with self._with_nuts("compiling NUTS") as say:
             step = on_all_rows(self._variables, self.model, its)
-            if self._request.resume is not None:
+            if self.request.resume is not None:
                 say("learning from the earlier run")
-                _resume(step, self._request.resume, self.model)
+                _resume(step, self.request.resume, self.model)
             return step
 
     @contextmanager
@@ -300,7 +302,7 @@ class _Choice:
                     if isinstance(step, WideHMC):  # it was tried at set-up
                         tried = [(step, step.tried)]
                         break
-                    with reviewed(math.inf, float):  # the time of its chains is measured
+                    with self._trial_of_chains():
                         found = glimpsed(step, self._point, self.costs)
                     if is_clear(step, found, self.costs):
                         tried = [(step, found)]
@@ -322,10 +324,16 @@ class _Choice:
             return self._best_of(tried)
         return _Best(None, NOTHING_KNOWN, reason, is_late, has_several_modes)
 
+    @contextmanager
+    def _trial_of_chains(self) -> Iterator[None]:
+        """A stage in which no review of the time interrupts: the time of chains is measured."""
+        with setup_progress("AusterityMH", "trying chains"), reviewed(math.inf, float):
+            yield
+
     def _best_of(self, tried: Sequence[tuple[Any, Probe]]) -> _Best:
         """The fastest one that longer chains say nothing against, where short ones left a doubt."""
         seen: list[_Best] = []
-        with reviewed(math.inf, float):  # set-up is over, and the time of chains is measured
+        with self._trial_of_chains():
             for step, found in sorted(tried, key=by_time):
                 if leaves_a_doubt(step, found, self.costs) or may_stay(step, found, self.costs):
                     self._tries_nuts()
@@ -361,7 +369,7 @@ class _Choice:
 
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
-        request, variables, model, size = self._request, self._variables, self.model, self.size
+        request, variables, model, size = self.request, self._variables, self.model, self.size
         prepared = request.prepared(model)
         grouped = grouped_if_possible(request, variables, model, prepared)
         per_entry = size.n_rows / size.dimension

@@ -123,10 +123,10 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         prepared.end_setup()
         self._finish(
             started,
+            say.seconds,
             problem,
             structure=built.about.structure,
             compiled_as=self.target.compiled_as,
-            seconds=prepared.stages | say.seconds,
             centered=self.coordinates.names,
             blocks=built.about.blocks,
         )

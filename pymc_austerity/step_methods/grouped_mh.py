@@ -251,10 +251,10 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         problem.prepared.end_setup()
         self._finish(
             built.started,
+            built.seconds | say.seconds,
             built.posed,
             structure=problem.structure,
             compiled_as=self.target.compiled_as,
-            seconds=built.seconds | say.seconds,
             centered=self.target.coordinates.names,
             free=tuple(its.name for its in self.target.coordinates.absorbed),
             blocks=problem.blocks,

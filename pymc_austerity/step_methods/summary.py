@@ -1,7 +1,7 @@
 """What a step method says of itself: constants, the words of the log, and `explain`."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pymc as pm
@@ -160,8 +160,6 @@ class ModelFacts(NamedTuple):
         Names of the variables whose entries sum to zero and are moved as if they need not.
     doubts : sequence of str
         What was written for the model, gives other numbers, and is not used.
-    seconds : mapping of str to float
-        What the stages of set-up took.
     """
 
     structure: RowStructure | str | None = None
@@ -170,7 +168,6 @@ class ModelFacts(NamedTuple):
     centered: Sequence[str] = ()
     free: Sequence[str] = ()
     doubts: Sequence[str] = ()
-    seconds: Mapping[str, float] = {}
 
 
 _NONE = ModelFacts()
@@ -236,8 +233,6 @@ def explain(
             f"Left to other step methods: {_listed(others)}; unless you assign them, PyMC uses "
             "NUTS (for discrete variables, Metropolis and similar step methods) on all the data."
         )
-    if stages := [f"{text} {time:.1f} s" for text, time in facts.seconds.items() if time > 0.05]:
-        lines.append(f"Set-up: {', '.join(stages)}.")
     return "\n".join(lines)
 
 

@@ -157,7 +157,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
             )
         self.coordinates = Coordinates(problem.start)
         self._begin(problem, blocked=True, rng=rng)
-        self._finish(started, problem, structure=problem.structure)
+        self._finish(started, say.seconds, problem, structure=problem.structure)
 
     def reset_tuning(self) -> None:
         """Begin anew: nothing is learned."""

@@ -7,6 +7,7 @@ import pytest
 
 from pymc_austerity.deciding.exact import PoissonSampling
 from pymc_austerity.model.bounds import constants
+from pymc_austerity.setup import row_bounds
 from tests.running import built
 from tests.step_methods.models import logistic, normal_regression
 
@@ -90,8 +91,17 @@ def test_exact_with_several_predictors():
     assert step.target.sampling.expected_rows < 20.0
 
 
-def test_a_sequential_test_where_bounds_take_long(monkeypatch, one_by_one):
-    monkeypatch.setattr(constants, "_FEW_PRODUCTS", 10_000)
+@pytest.mark.parametrize(
+    ("module", "limits"),
+    [
+        (constants, {"_FEW_PRODUCTS": 10_000}),
+        # they take long beside all that comes before them
+        (row_bounds, {"_LEAST_SECONDS": 0.0, "_TIMES": 0.0}),
+    ],
+)
+def test_a_sequential_test_where_bounds_take_long(monkeypatch, one_by_one, module, limits):
+    for name, value in limits.items():
+        monkeypatch.setattr(module, name, value)
     step = built(normal_regression(20_000))
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "No exact decisions because their bounds take long to compute" in step.explain()

@@ -54,9 +54,11 @@ def test_a_log_without_a_terminal_says_what_takes_long(monkeypatch, caplog):
     assert caplog.messages == said
 
 
-def test_a_set_up_within_another_shows_its_stage_in_the_same_place(monkeypatch):
-    """One terminal has one spinner."""
-    monkeypatch.setattr(module, "Console", lambda **_: Console(force_terminal=True, quiet=True))
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_a_set_up_within_another_shows_its_stage_in_the_same_place(monkeypatch, on_terminal):
+    """One terminal has one spinner, and one line of the summary has all stages."""
+    kind = {"force_terminal": on_terminal, "quiet": True}
+    monkeypatch.setattr(module, "Console", lambda **_: Console(**kind))
     with module.setup_progress("AusterityMH") as outer:
         outer("compiling")
         with module.setup_progress("AusterityMH", "trying NUTS") as inner:
@@ -64,4 +66,4 @@ def test_a_set_up_within_another_shows_its_stage_in_the_same_place(monkeypatch):
             assert inner.text == "trying NUTS"
         assert outer.text == "compiling"
     assert list(outer.seconds) == ["starting", "compiling", "trying NUTS"]
-    assert not module._shown
+    assert not module._under_way

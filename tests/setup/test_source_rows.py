@@ -100,7 +100,7 @@ class TestThreads:
 
 def test_progress_says_what_is_left(prepared, monkeypatch):
     texts = []
-    monkeypatch.setattr(setup_progress, "_shown", [setup_progress.Stage(texts.append)])
+    monkeypatch.setattr(setup_progress, "_under_way", [setup_progress.Stage(texts.append)])
     for _ in prepared.rows.blocks():
         pass
     assert re.fullmatch(r"starting \(94%, \d+ s left\)", texts[0])

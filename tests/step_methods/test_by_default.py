@@ -171,6 +171,10 @@ class TestNUTSIsTriedWhereThereAreFewRows:
         step = built(normal_model(300))
         assert type(step) is FewRowsStep
         assert step.is_chosen_by_default
+        stages = {"compiling NUTS", "trying NUTS", "finding the posterior mode", "trying chains"}
+        assert stages < set(step.stages)
+        assert sum(step.stages.values()) > 0.9 * step.setup_seconds
+        assert f"compiling NUTS {step.stages['compiling NUTS']:.1f} s" in step.explain()
 
     @pytest.mark.parametrize(
         ("per_draw", "compilation", "reason"),
@@ -184,6 +188,7 @@ class TestNUTSIsTriedWhereThereAreFewRows:
         step = built(normal_model(300))
         assert isinstance(step, AllRowsNUTS)
         assert reason in step.reason
+        assert "Set-up: " in step.explain()
 
     def test_and_taken_where_it_cannot_begin(self, monkeypatch):
         def fail(*args):

@@ -395,4 +395,4 @@ def build_groups(
             raise NoGroupsError("everything can be moved at once")
         problem, coordinates = grouped_problem(posed)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
-    return BuiltGroups(posed, problem, target, started, prepared.stages | say.seconds)
+    return BuiltGroups(posed, problem, target, started, say.seconds)
