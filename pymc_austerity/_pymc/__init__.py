@@ -6,6 +6,7 @@ nowhere else, so that a new release is met in one place.
 
 import importlib
 import logging
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -144,6 +145,23 @@ def grad(cost: Variable, wrt: Any, **options: Any) -> Any:
         raise NullTypeGradError(str(error)) from error
 
 
+def first_without_second_derivative(graph: Variable, roots: Iterable[Variable]) -> str:
+    """Name of the first function of roots, entry by entry, that has none; empty if all have one."""
+    moving = computed_from([graph], roots)
+    for node in toposort([graph]):
+        if not scalar_name(node) or node.outputs[0].dtype in discrete_types:
+            continue
+        inputs = [pytensor.tensor.scalar(dtype=variable.dtype) for variable in node.inputs]
+        pairs = zip(inputs, node.inputs, strict=True)
+        smooth = [x for x, v in pairs if v in moving and v.dtype not in discrete_types]
+        try:
+            first = grad(node.op(*inputs), smooth, disconnected_inputs="ignore")
+            grad(sum(first), smooth, disconnected_inputs="ignore")
+        except underivable:
+            return scalar_name(node).lower()
+    return ""
+
+
 PYMC_GENERATION = int(pm.__version__.split(".")[0])
 """5 (with PyTensor 2) or 6 (with PyTensor 3)."""
 
@@ -206,14 +224,49 @@ def stabilized(graph: Variable) -> Variable:
     PyMC's own preparation canonicalizes first, which hides ``log1p(-sigmoid(x))`` from the rule
     that knows it: its derivative is then NaN for large x.
     """
-    (stable,) = rebuilt([rewrite_graph(graph, include=("stabilize",))], _complement_of_erf)
+    stable = finite_in_tails(rewrite_graph(graph, include=("stabilize",)))
     return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=UNSUITABLE)
 
 
-def _complement_of_erf(node: Any, inputs: list[Variable]) -> list[Variable] | None:
-    """``log1p(erf(x))`` as ``log(erfc(-x))``, and ``log1p(-erf(x))``: both are finite in tails."""
-    if scalar_name(node) != "Log1p":
+def finite_in_tails(graph: Variable) -> Variable:
+    """Rewrite logarithms of distribution functions: finite in tails, and with derivatives."""
+    return rebuilt([graph], _of_distribution_function)[0]
+
+
+def _of_distribution_function(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    match scalar_name(node):
+        case "Log1p":
+            return _complement_of_erf(inputs)
+        case "Log":
+            return _power(inputs)
+        case "Floor" if _is_whole(inputs[0]) and inputs[0].dtype == node.outputs[0].dtype:
+            return inputs
+        case _:
+            return None
+
+
+def _power(inputs: list[Variable]) -> list[Variable] | None:
+    """The logarithm of ``betainc(a, 1, x)``, which is ``x**a``."""
+    inner = inputs[0].owner
+    if scalar_name(inner) != "BetaInc" or _constant(inner.inputs[1]) != 1.0:
         return None
+    return [inner.inputs[0] * pytensor.tensor.log(inner.inputs[2])]
+
+
+def _constant(variable: Variable) -> float:
+    """The number that all entries of a variable are; NaN where they are none, or not known."""
+    try:
+        return float(get_underlying_scalar_constant_value(variable))
+    except NotScalarConstantError:
+        return math.nan
+
+
+def _is_whole(variable: Variable) -> bool:
+    return _constant(variable).is_integer()
+
+
+def _complement_of_erf(inputs: list[Variable]) -> list[Variable] | None:
+    """``log1p(erf(x))`` as ``log(erfc(-x))``, and ``log1p(-erf(x))``: both are finite in tails."""
     inner, sign = inputs[0].owner, -1.0
     if scalar_name(inner) == "Neg":
         inner, sign = inner.inputs[0].owner, 1.0

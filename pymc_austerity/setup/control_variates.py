@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import discrete_types, underivable
+from pymc_austerity._pymc import discrete_types, first_without_second_derivative, underivable
 from pymc_austerity.control_variates import (
     Anchor,
     LogPosterior,
@@ -97,7 +97,7 @@ def with_control_variates(
     except NoAnchorError as error:
         return NoPlan(str(error))
     except underivable:
-        return NoPlan("an operation of the likelihood has no second derivative")
+        return NoPlan(_without_derivatives(problem))
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
@@ -234,6 +234,15 @@ def _impossible(problem: Problem) -> NoPlan | None:
             reason += f", and levels are not moved by themselves because {no_groups}"
         return NoPlan(reason, "use NUTS" if no_groups else _OF_MANY)
     return None
+
+
+def _without_derivatives(problem: Problem) -> str:
+    """Why there is no expansion, as a clause."""
+    parts = {"likelihood": problem.likelihood.rows, "prior": problem.likelihood.row_free}
+    for part, graph in parts.items():
+        if name := first_without_second_derivative(graph, problem.variables):
+            return f"{name}, of the {part}, has no second derivative"
+    return "an operation of the model has no second derivative"
 
 
 def _most_entries(problem: Problem) -> int:

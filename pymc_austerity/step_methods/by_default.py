@@ -115,7 +115,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         The model.
     """
     started = time.perf_counter()
-    with setup_progress("AusterityMH") as say:
+    with setup_progress("AusterityMH", "looking at the model") as say:
         choice = _Choice(request, variables, model)
         with closing(choice):
             step, end_setup = _compared(choice)

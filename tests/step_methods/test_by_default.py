@@ -143,6 +143,15 @@ class TestNUTSIsTaken:
         assert isinstance(step, AllRowsNUTS)
         assert "modes" in step.reason
 
+    @pytest.mark.filterwarnings("ignore:Scan return signature:DeprecationWarning")  # PyTensor's own
+    def test_where_an_operation_has_no_second_derivative(self, plans):
+        y = np.random.default_rng(1).negative_binomial(2, 0.4, size=400) + 3
+        with pm.Model() as model:
+            shapes = {"mu": pm.Exponential("mu", 0.2), "alpha": pm.Exponential("alpha", 1.0)}
+            counts = pm.NegativeBinomial.dist(**shapes)
+            pm.Truncated("y", counts, lower=3, observed=y)
+        assert "betainc, of the likelihood, has no second derivative" in built(model).reason
+
     def test_where_short_chains_do_not_move(self, plans, monkeypatch):
         stuck = Probe("short chains from dispersed starts did not move", np.inf, 0.0)
         monkeypatch.setattr(short_chains, "probe", lambda *args: stuck)

@@ -33,3 +33,11 @@ def hurdle(d: Data) -> None:
     """Zeros apart from counts."""
     b, psi = pm.Normal("b", shape=N_COLUMNS), pm.Beta("psi", 1, 1)
     pm.HurdlePoisson("y", psi=psi, mu=pm.math.exp(d.X @ b), observed=d.counts())
+
+
+@works(predictors=3)
+def hurdle_with_dispersion(d: Data) -> None:
+    """Zeros apart from counts that vary more than Poisson variables."""
+    mu = pm.math.exp(d.X @ pm.Normal("b", shape=N_COLUMNS))
+    shapes = {"psi": pm.Beta("psi", 1, 1), "alpha": pm.Exponential("alpha", 1)}
+    pm.HurdleNegativeBinomial("y", mu=mu, **shapes, observed=d.counts())

@@ -21,6 +21,7 @@ from pymc_austerity._pymc import (
     Variable,
     clone_replace,
     computed_from,
+    finite_in_tails,
     join_arguments,
     rewrite_graph,
     toposort,
@@ -111,8 +112,8 @@ def scalar_function(
     >>> sorted(str(node.op) for node in prepared.nodes)
     ['Mul', 'Softplus', 'Sub']
     """
-    graphs = _rewritten([function], "merge", "stabilize")
-    graphs = simplified(_rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize"))
+    stable = finite_in_tails(*_rewritten([function], "merge", "stabilize"))
+    graphs = simplified(_rewritten([stable], "ShapeOpt", "canonicalize", "stabilize"))
     graphs = expand_logarithms(graphs, predictors)
     graphs = _rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize")
     n_rows = pt.lscalar("n_rows")
