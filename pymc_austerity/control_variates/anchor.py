@@ -1,5 +1,6 @@
 """The anchor: a mode, and the sums over all rows of the terms of the expansion about it."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,7 +167,8 @@ def _mode(
             some = some_rows(density, source, _SOME_ROWS, rng)
             near = approximate_mode(point, some)
             if have_kinks(some, near, rng):
-                return mode_beside_kinks(near, some, density)
+                weight = max(source.n_rows / _SOME_ROWS, 1.0)
+                return mode_beside_kinks(near, some, density, weight)
             may_have_kinks = False
         if found.mode is not None:
             return found.mode, None
@@ -236,10 +238,12 @@ def _rows_that_matter(
 # ------------------------------------------------------------------ rows with kinks
 
 
-_CLOSE, _ON_SOME = 1.0, 2.0
-"""Distance from the mode, in posterior standard deviations, that is near enough: beside it single
-rows turn; and where some rows stand for many."""
-_MOST_STEPS = 200
+_CLOSE, _OF_AN_ENTRY, _ON_SOME = 1.0, 0.5, 2.0
+"""Distance from the mode that is near enough, because beside it single rows turn: in posterior
+standard deviations; in those of each entry where a search gets no nearer, because many rows turn at
+once; and on some of the rows, in those of a posterior of these alone."""
+_MOST_STEPS, _CLIMBS = 200, 3
+"""Of a search without curvature; and searches, each in units of the widths where the last ended."""
 _ROUNDS = 3
 """Of averages, each over the approximation that the one before gives."""
 _ENTRIES = 8
@@ -266,10 +270,15 @@ class AveragedCurvature:
     density : RowDensity
     root : float array, shape (d, d), optional
         Root of a covariance that is tried first.
+    weight : float
+        Of each row. Few rows turn within the approximation where each stands for many; so it is
+        widened to that of these rows alone.
     """
 
-    def __init__(self, density: RowDensity, root: NDArray[np.float64] | None = None) -> None:
-        self._density, self.root = density, root
+    def __init__(
+        self, density: RowDensity, root: NDArray[np.float64] | None = None, weight: float = 1.0
+    ) -> None:
+        self._density, self.root, self._wider = density, root, math.sqrt(weight)
 
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
@@ -277,10 +286,12 @@ class AveragedCurvature:
 
     def hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Averaged Hessian, shape (d, d)."""
-        root = np.diag(widths(self._density, point)) if self.root is None else self.root
+        root = self.root
+        if root is None:
+            root = self._wider * np.diag(widths(self._density, point))
         for _ in range(_ROUNDS):
             found = self._density.averaged_hessian(point, root)
-            root = inverse_root(-found)
+            root = self._wider * inverse_root(-found)
         self.root = root
         return found
 
@@ -347,12 +358,16 @@ def _mean_curvature(density: RowDensity, point: NDArray, move: NDArray, n: int) 
 
 def approximate_mode(start: NDArray, density: RowDensity) -> NDArray[np.float64]:
     """The end of a search that needs no curvature."""
-    found = climb(start, start, np.eye(start.size), density, maxiter=_MOST_STEPS)
-    return start + np.asarray(found.x)
+    point, root = start, np.eye(start.size)
+    for _ in range(_CLIMBS):
+        found = climb(point, point, root, density, maxiter=_MOST_STEPS)
+        point = point + root @ np.asarray(found.x)
+        root = np.diag(widths(density, point))
+    return point
 
 
 def mode_beside_kinks(
-    near: NDArray, some: RowDensity, density: RowDensity
+    near: NDArray, some: RowDensity, density: RowDensity, weight: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A point near the mode, and the root of the covariance of a normal approximation.
 
@@ -362,14 +377,17 @@ def mode_beside_kinks(
         Where the search starts.
     some, density : RowDensity
         On some of the rows, and on all.
+    weight : float
+        Rows that each of the some stands for.
 
     Raises
     ------
     NoModeError
         The search failed, or the log-density is not concave there.
     """
-    cheap = AveragedCurvature(some)
-    near = approach_mode(near, cheap, cheap, close=_ON_SOME)
+    cheap = AveragedCurvature(some, weight=weight)
+    wider, at_end = math.sqrt(weight), _OF_AN_ENTRY * math.sqrt(near.size)
+    near = approach_mode(near, cheap, cheap, close=_ON_SOME * wider, at_end=wider * at_end)
     full = AveragedCurvature(density, inverse_root(-cheap.hessian(near)))
-    point = approach_mode(near, cheap, full, close=_CLOSE)
+    point = approach_mode(near, cheap, full, close=_CLOSE, at_end=at_end)
     return point, inverse_root(-full.hessian(point))

@@ -17,6 +17,7 @@ from pymc_austerity.rows import (
     SampledRows,
     sum_over_rows,
 )
+from pymc_austerity.time_limit import end_if_late
 
 _CLOSE_ENOUGH = 0.02
 """Distance from the mode, in posterior standard deviations, at which the search ends."""
@@ -158,6 +159,7 @@ class RowDensity:
 
     def row_free_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the row-free part, shape (d, d)."""
+        end_if_late()
         return _symmetric(self._exact.hessian(point.astype(self._dtype)))
 
     def _row_sums(self, at: NDArray) -> NDArray[np.float64]:
@@ -172,6 +174,7 @@ class RowDensity:
     def _sum(
         self, function: Callable[[Block], NDArray], arguments: Sequence[Any]
     ) -> NDArray[np.float64]:
+        end_if_late()
         sums = [
             weight * sum_over_rows(function, rows, arguments, self._length)
             for rows, weight in self.parts
@@ -301,6 +304,7 @@ def approach_mode(
     cheap: LogDensity,
     full: LogDensity,
     close: float = _CLOSE_ENOUGH,
+    at_end: float = 0.0,
 ) -> NDArray[np.float64]:
     """Mode of a log-density from nearby, with few passes over all rows.
 
@@ -318,6 +322,8 @@ def approach_mode(
         The log-density whose mode is returned.
     close : float
         Distance from it, in posterior standard deviations, that is near enough.
+    at_end : float
+        The same for a search that gets no nearer.
 
     Returns
     -------
@@ -346,6 +352,8 @@ def approach_mode(
             point, value, gradient = _ascend(full, point, step, value)
         except NoModeError:
             break
+    if distance < at_end:
+        return point
     if _has_kink(full, point, cho_solve(factor, gradient)):
         raise KinkError("the log-density has a kink near its mode, as of a Laplace distribution")
     raise NoModeError("the search for the mode did not converge")

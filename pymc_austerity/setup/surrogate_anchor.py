@@ -79,7 +79,10 @@ def anchor_by_surrogate(
     rows, wide = problem.prepared.rows, _WidePrior(start)
     posterior = LogPosterior(expanded.derivatives, wide, expanded.differences, rows)
     if at is None:
-        at_mode = find_anchor(problem.start, posterior, rng=rng, order=order).point
+        of_rows = find_anchor(problem.start, posterior, rng=rng, order=order)
+        if not of_rows.is_smooth:
+            raise NoAnchorError("the rows have kinks")
+        at_mode = of_rows.point
     density = posterior.density(problem.start.dtype)
     point = density.as_evaluated(at_mode if at is None else at)
     gradient, hessian = density.row_derivatives(point)

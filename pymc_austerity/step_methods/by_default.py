@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import pymc as pm
+from threadpoolctl import threadpool_limits
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators, rows_observed, rows_of_terms
@@ -129,9 +130,11 @@ def _compared(choice: "_Choice") -> tuple[Any, Callable[..., None]]:
         return choice.nuts, partial(choice.nuts.choose_because, "the earlier run is one of NUTS")
     has_looked = False
     reason = "" if choice.rows else _nothing_observed(choice.model)
-    if not reason and (reason := _few_rows(choice.size)) and choice.measure(choice.started):
+    few_rows = "" if reason else _few_rows(choice.size)
+    if few_rows and choice.measure(choice.started, is_first=True):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
-        reason = "" if _is_long(choice.costs[0], choice.size) else reason
+        few_rows = "" if _is_long(choice.costs[0], choice.size) else few_rows
+    reason = reason or few_rows
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
@@ -229,7 +232,7 @@ class _Choice:
         """A stage of which the time is not that of the other samplers."""
         began = time.process_time()
         try:
-            with setup_progress("AusterityMH", stage) as say:
+            with setup_progress("AusterityMH", stage) as say, _one_thread():
                 yield say
         finally:
             self._own -= time.process_time() - began
@@ -239,20 +242,22 @@ class _Choice:
         """Processor time that the set-up and the short chains of other samplers may still take."""
         return _time_for_setup(self.costs[0]) - (self._own + time.process_time())
 
-    def measure(self, started: float) -> bool:
+    def measure(self, started: float, *, is_first: bool = False) -> bool:
         """Find out what NUTS takes, where it moves all variables and can begin.
 
         Parameters
         ----------
         started : float
             When its compilation began, by the performance counter.
+        is_first : bool
+            Whether no other set-up has begun.
         """
         step = self.nuts
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
             return False
         try:
             with self._with_nuts("trying NUTS"):
-                measured = measured_cost(self._trial, started, self.size)
+                measured = measured_cost(self._trial, started, self.size, is_first=is_first)
             self.costs = (measured, *self.costs)
         except Warning:
             raise
@@ -327,7 +332,8 @@ class _Choice:
     @contextmanager
     def _trial_of_chains(self) -> Iterator[None]:
         """A stage in which no review of the time interrupts: the time of chains is measured."""
-        with setup_progress("AusterityMH", "trying chains"), reviewed(math.inf, float):
+        shown = setup_progress("AusterityMH", "trying chains")
+        with shown, reviewed(math.inf, float), _one_thread():
             yield
 
     def _best_of(self, tried: Sequence[tuple[Any, Probe]]) -> _Best:
@@ -396,6 +402,14 @@ class _Choice:
         yield from _made_in_time(
             in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
         )
+
+
+def _one_thread() -> Any:
+    """One thread for linear algebra, as each chain of ``pm.sample`` has by default.
+
+    More of them take many times as long for small matrices where other work is done.
+    """
+    return threadpool_limits(1)
 
 
 def _resume(step: AllRowsNUTS | PyMCSteps, resume: Any, model: pm.Model) -> None:

@@ -47,7 +47,8 @@ _USUAL, _ALL, _LAST, WATCHED = 100, 201, 50, 400
 that is learnt; of which the time is taken; and of which the second half shows how it mixes."""
 _UNADAPTED = 4.0
 """Times as long as a transition takes with the first metric."""
-_MOST_SECONDS = 3.0
+_MOST_SECONDS, _MOST_BEFORE_ALL = 3.0, 8.0
+"""Seconds of these transitions; and where no other set-up has begun, which they may save."""
 
 
 class Size(NamedTuple):
@@ -245,7 +246,9 @@ class TrialOfNUTS:
         self._chain.close()
 
 
-def measured_cost(trial: TrialOfNUTS, started: float, size: Size) -> CostOfNUTS:
+def measured_cost(
+    trial: TrialOfNUTS, started: float, size: Size, *, is_first: bool = False
+) -> CostOfNUTS:
     """Let NUTS begin to tune, and measure its transitions once they have their usual length.
 
     Where that takes too long, their length is that of a well behaved posterior, at least.
@@ -257,7 +260,10 @@ def measured_cost(trial: TrialOfNUTS, started: float, size: Size) -> CostOfNUTS:
         When its compilation began, by the performance counter.
     size : Size
         Size of the model.
+    is_first : bool
+        Whether no other set-up has begun.
     """
+    most_seconds = _MOST_BEFORE_ALL if is_first else _MOST_SECONDS
     times: list[float] = []
     n_gradients, compilation = 0, 0.0
     for made in trial.first(_ALL):
@@ -267,7 +273,7 @@ def measured_cost(trial: TrialOfNUTS, started: float, size: Size) -> CostOfNUTS:
         times.append(made.seconds)
         n_gradients += made.n_gradients
         is_fast = len(times) == _USUAL and _usual(times) < LONG_RUN / TRANSITIONS
-        if is_fast or sum(times) >= _MOST_SECONDS:
+        if is_fast or sum(times) >= most_seconds:
             break
     seconds = _usual(times)
     if len(times) < _USUAL:

@@ -31,7 +31,7 @@ def location(kind):
     return model
 
 
-def regression(n_rows=N_ROWS, n_columns=3, seed=2):
+def regression(n_rows=3_000, n_columns=3, seed=2):
     """With a scale, and an intercept that only the priors tell from the effects of two groups."""
     rng = np.random.default_rng(seed)
     x, g = rng.normal(size=(n_rows, n_columns)), np.arange(n_rows) % 2
@@ -65,6 +65,23 @@ def test_decisions_are_exact(kind, make):
     assert_moments(idata.posterior["mu"].values, mean, sd, at_least=800)
     used = idata.sample_stats["n_rows_used"].values
     assert np.median(used) < N_ROWS / 10
+
+
+def test_the_mode_is_found_from_few_rows_that_are_rounded(monkeypatch):
+    """Each of the rows that the search begins with stands for 33, and turns as many at once."""
+    monkeypatch.setattr(anchor, "_SOME_ROWS", 2_000)
+    rng, n_rows = np.random.default_rng(1), 66_000
+    first, second = np.minimum(rng.geometric(0.25, n_rows), 15) - 1, rng.integers(12, size=n_rows)
+    hour = rng.integers(5, 24, size=n_rows).astype(float)
+    y = rng.normal(0.0, 10.0, size=15)[first] + hour + rng.gamma(0.4, 30.0, size=n_rows)
+    with pm.Model() as model:
+        u, v = pm.Normal("u", 0.0, 30.0, shape=15), pm.Normal("v", 0.0, 30.0, shape=12)
+        mu = u[first] + v[second] + pm.Normal("b", 0.0, 10.0) * hour
+        scale = pm.HalfNormal("s", 10.0)
+        pm.AsymmetricLaplace("y", mu=mu, b=1.0 / scale, q=0.9, observed=y.round())
+    step = built(model, test="exact")
+    assert isinstance(step.target.sampling, PoissonSampling)
+    assert step.target.n_kept < n_rows / 4
 
 
 def test_decisions_are_those_of_all_rows():

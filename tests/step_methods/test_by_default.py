@@ -176,7 +176,7 @@ class TestNUTSIsTaken:
 class TestNUTSIsTriedWhereThereAreFewRows:
     def test_where_its_transitions_are_slow(self, monkeypatch):
         slow = CostOfNUTS(1.0, 100.0, is_measured=True)
-        monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args, **_: slow)
         step = built(normal_model(300))
         assert type(step) is FewRowsStep
         assert step.is_chosen_by_default
@@ -192,7 +192,7 @@ class TestNUTSIsTriedWhereThereAreFewRows:
     def test_and_taken_where_they_are_faster(self, monkeypatch, per_draw, compilation, reason):
         """Set-up was worth a try with the first, but the short chains are no faster."""
         fast = CostOfNUTS(per_draw, compilation, is_measured=True)
-        monkeypatch.setattr(by_default, "measured_cost", lambda *args: fast)
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args, **_: fast)
         monkeypatch.setattr(short_chains, "probe", lambda *args: Probe("", 3.0, 1.0, n_steps=400))
         step = built(normal_model(300))
         assert isinstance(step, AllRowsNUTS)
@@ -200,7 +200,7 @@ class TestNUTSIsTriedWhereThereAreFewRows:
         assert "Set-up: " in step.explain()
 
     def test_and_taken_where_it_cannot_begin(self, monkeypatch):
-        def fail(*args):
+        def fail(*args, **_):
             raise pm.exceptions.SamplingError("Bad initial energy")
 
         monkeypatch.setattr(by_default, "measured_cost", fail)
@@ -208,7 +208,7 @@ class TestNUTSIsTriedWhereThereAreFewRows:
 
     def test_which_leaves_no_trace(self, monkeypatch):
         _, tried = sample(normal_model(300))
-        monkeypatch.setattr(by_default, "measured_cost", lambda *args: CostOfNUTS(0.0))
+        monkeypatch.setattr(by_default, "measured_cost", lambda *args, **_: CostOfNUTS(0.0))
         _, untried = sample(normal_model(300))
         np.testing.assert_array_equal(tried.posterior["mu"], untried.posterior["mu"])
 
@@ -243,19 +243,21 @@ class Timed:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "n_made", "per_draw"),
+    ("seconds", "n_made", "per_draw", "is_first"),
     [
-        (lambda n: 1e-5, 101, 1e-5),  # fast
-        (lambda n: 5e-3 if n < 140 else 2e-3, 201, 2e-3),  # once the metric is learnt
-        (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 / 4.0),  # no metric was learnt
-        (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 * 10 / 7.0),  # and 10 gradients are expected
+        (lambda n: 1e-5, 101, 1e-5, False),  # fast
+        (lambda n: 5e-3 if n < 140 else 2e-3, 201, 2e-3, False),  # once the metric is learnt
+        (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 / 4.0, False),  # no metric was learnt
+        (lambda n: 1.0 if n == 0 else 0.1, 81, 0.1 / 4.0, True),  # nor within more time
+        # and 10 gradients are expected
+        (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 * 10 / 7.0, False),
     ],
 )
-def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw):
+def test_time_of_transitions(monkeypatch, seconds, n_made, per_draw, is_first):
     step, expected = Timed(monkeypatch, seconds), 10.0 if per_draw > 0.1 else 1.0
     monkeypatch.setattr(expected_time, "_gradients", lambda size: expected)
     trial = TrialOfNUTS(step, {"a": np.zeros(3)})
-    cost = expected_time.measured_cost(trial, 0.0, Size(10, 10, 10, 1))
+    cost = expected_time.measured_cost(trial, 0.0, Size(10, 10, 10, 1), is_first=is_first)
     trial.close()
     assert cost.is_measured
     assert cost.compilation == seconds(0)
@@ -305,7 +307,7 @@ def test_levels_are_moved_where_draws_of_nuts_are_much_alike(
         watched.append(args)
         return cost._replace(share_effective=share)
 
-    monkeypatch.setattr(by_default, "measured_cost", lambda *args: cost)
+    monkeypatch.setattr(by_default, "measured_cost", lambda *args, **_: cost)
     monkeypatch.setattr(by_default, "watched_cost", watch)
     found = Probe("", seconds, 0.5, n_steps=400)
     monkeypatch.setattr(short_chains, "probe", lambda *args: found)
@@ -404,7 +406,7 @@ class TestFewLevels:
 def test_nuts_is_tried_where_it_would_be_taken(plans, monkeypatch, module, name, value):
     """Where it is slower than expected, others are better, or have more time for set-up."""
     slow = CostOfNUTS(10.0, is_measured=True)
-    monkeypatch.setattr(by_default, "measured_cost", lambda *args: slow)
+    monkeypatch.setattr(by_default, "measured_cost", lambda *args, **_: slow)
     monkeypatch.setattr(module, name, value)
     assert type(built(normal_model(300))) is FewRowsStep
 

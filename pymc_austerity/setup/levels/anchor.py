@@ -13,6 +13,7 @@ from scipy.sparse.linalg import splu
 from pymc_austerity.levels import LevelNormals, normals_of
 from pymc_austerity.proposals.hamiltonian import center_and_scale, log_density
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, RowSums
+from pymc_austerity.time_limit import end_if_late
 
 _MOST_PASSES = 80
 _ROUNDS = 8
@@ -104,6 +105,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     hessian, of = parts.row_hessian(point), point
     before = np.inf
     for number in range(_MOST_PASSES):
+        end_if_late()
         is_near = is_near or number == _FIRST_PASSES
         if rounds and is_near:
             rounds -= 1
