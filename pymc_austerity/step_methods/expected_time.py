@@ -47,7 +47,7 @@ _USUAL, _ALL, _LAST, WATCHED = 100, 201, 50, 400
 that is learnt; of which the time is taken; and of which the second half shows how it mixes."""
 _UNADAPTED = 4.0
 """Times as long as a transition takes with the first metric."""
-_MOST_SECONDS, _MOST_BEFORE_ALL = 3.0, 8.0
+_MOST_SECONDS, _MOST_BEFORE_ALL = 3.0, 5.0
 """Seconds of these transitions; and where no other set-up has begun, which they may save."""
 
 

@@ -248,7 +248,7 @@ class Timed:
         (lambda n: 1e-5, 101, 1e-5, False),  # fast
         (lambda n: 5e-3 if n < 140 else 2e-3, 201, 2e-3, False),  # once the metric is learnt
         (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 / 4.0, False),  # no metric was learnt
-        (lambda n: 1.0 if n == 0 else 0.1, 81, 0.1 / 4.0, True),  # nor within more time
+        (lambda n: 1.0 if n == 0 else 0.1, 51, 0.1 / 4.0, True),  # nor within more time
         # and 10 gradients are expected
         (lambda n: 1.0 if n == 0 else 0.1, 31, 0.1 * 10 / 7.0, False),
     ],
