@@ -116,7 +116,7 @@ def convergence_of(idata: Any) -> Convergence | None:
 
     For a large posterior, r_hat and effective draws are computed for the entry of each variable and
     for the 20 other entries whose chains differ most by a cheaper measure: the split r_hat of the
-    untransformed values.
+    untransformed values, or of their distances from the mean, whichever is larger.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
         variable = variable.transpose(*_DIMS, ...)
         values, entries = variable.values, variable[0, 0]
         flat = values.reshape(*values.shape[:2], -1)
-        scores = _split_r_hat(flat)
+        scores = np.fmax(_split_r_hat(flat), _split_r_hat(abs(flat - flat.mean(axis=(0, 1)))))
         worst = np.argsort(-scores, kind="stable")[:_N_CANDIDATES]  # NaN comes last
         its = [
             (scores[i], f"{name}{_index(i, entries)}", flat[..., i].astype(float))

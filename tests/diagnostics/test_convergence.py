@@ -49,6 +49,15 @@ def test_a_slow_scale_beside_many_levels_is_found(rng):
     assert found.ess < 700
 
 
+def test_an_entry_whose_chains_differ_in_spread_is_found(rng):
+    """Its means agree, as those of many others do."""
+    draws = rng.normal(size=(4, 500, 2_000))
+    draws[0, :, 1_234] *= 2.0
+    found = of(b=draws)
+    assert found.name == "b[1234]"
+    assert found.r_hat > 1.05
+
+
 def test_independent_draws_are_fine(rng):
     found = of(a=rng.normal(size=(2, 100, 50)), k=rng.integers(0, 3, size=(2, 100)))
     assert not found.chains_disagree
