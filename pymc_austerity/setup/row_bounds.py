@@ -56,12 +56,16 @@ class NotExactError(ValueError):
 def time_for_bounds(problem: Problem) -> Iterator[None]:
     """Give up bounds that take long beside the rest of a set-up, which a sequential test needs too.
 
+    A pass over sources takes most of its time to read them, and stores the rows by the way.
+
     Raises
     ------
     SetupTooLongError
         They do.
     """
     most = max(_LEAST_SECONDS, _TIMES * (counted() - problem.began))
+    if problem.prepared.from_sources is not None:
+        most = math.inf
     with share_of_rest(BOUNDS_SHARE), within(most):
         yield
 
