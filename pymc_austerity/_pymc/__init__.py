@@ -6,7 +6,6 @@ nowhere else, so that a new release is met in one place.
 
 import importlib
 import logging
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -238,31 +237,37 @@ def _of_distribution_function(node: Any, inputs: list[Variable]) -> list[Variabl
         case "Log1p":
             return _complement_of_erf(inputs)
         case "Log":
-            return _power(inputs)
+            return _log_of_power(inputs)
+        case "GammaIncC" if constant_entry(inputs[0]) == 1 and _is_nonnegative(inputs[1]):
+            return [pytensor.tensor.exp(-inputs[1])]
         case "Floor" if _is_whole(inputs[0]) and inputs[0].dtype == node.outputs[0].dtype:
             return inputs
         case _:
             return None
 
 
-def _power(inputs: list[Variable]) -> list[Variable] | None:
+def _log_of_power(inputs: list[Variable]) -> list[Variable] | None:
     """The logarithm of ``betainc(a, 1, x)``, which is ``x**a``."""
     inner = inputs[0].owner
-    if scalar_name(inner) != "BetaInc" or _constant(inner.inputs[1]) != 1.0:
+    if scalar_name(inner) != "BetaInc" or constant_entry(inner.inputs[1]) != 1:
         return None
     return [inner.inputs[0] * pytensor.tensor.log(inner.inputs[2])]
 
 
-def _constant(variable: Variable) -> float:
-    """The number that all entries of a variable are; NaN where they are none, or not known."""
-    try:
-        return float(get_underlying_scalar_constant_value(variable))
-    except NotScalarConstantError:
-        return math.nan
-
-
 def _is_whole(variable: Variable) -> bool:
-    return _constant(variable).is_integer()
+    number = constant_entry(variable)
+    return number is not None and float(number).is_integer()
+
+
+def _is_nonnegative(variable: Variable) -> bool:
+    node, kind = variable.owner, scalar_name(variable.owner)
+    if kind in ("Exp", "Sqr"):
+        return True
+    if kind != "Switch" or scalar_name(node.inputs[0].owner) != "LT":
+        return False
+    compared, least = node.inputs[0].owner.inputs
+    zeros = constant_entry(least) == 0 and constant_entry(node.inputs[1]) == 0
+    return zeros and compared is node.inputs[2]
 
 
 def _complement_of_erf(inputs: list[Variable]) -> list[Variable] | None:

@@ -87,6 +87,6 @@ def test_is_refused_with_a_reason_and_a_remedy(shape, precision):
 
 def test_the_zoo_is_complete():
     expectations = [shape.expect for shape in SHAPES.values()]
-    assert len(expectations) == 97
+    assert len(expectations) == 99
     assert expectations.count("refused") == 17
     assert expectations.count("local") == 3

@@ -16,6 +16,15 @@ def censored(d: Data) -> None:
     pm.Censored("y", pm.Normal.dist(d.X @ b, s), lower=None, upper=upper, observed=y)
 
 
+@works(predictors=1)
+def censored_gamma(d: Data) -> None:
+    """A distribution function that has derivatives and no rules."""
+    rate = pm.math.exp(d.X @ pm.Normal("b", shape=N_COLUMNS))
+    inner = pm.Gamma.dist(alpha=2.0, beta=rate)
+    y = np.minimum(d.rng.gamma(2.0, size=d.n), 3.0)
+    pm.Censored("y", inner, lower=None, upper=3.0, observed=y)
+
+
 @works(predictors=2)
 def truncated(d: Data) -> None:
     """Fixed bounds."""

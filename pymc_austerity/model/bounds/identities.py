@@ -216,28 +216,11 @@ def _is_rounded_root(number: float) -> bool:
     return abs(number) != sqrt(0.5) and abs(abs(number) - sqrt(0.5)) < _SINGLE_PRECISION
 
 
-def _exponential_tail(shape: Variable, x: Variable) -> Variable | None:
-    """The tail of the gamma distribution of shape 1."""
-    return pt.exp(-x) if constant_entry(shape) == 1 and _is_nonnegative(x) else None
-
-
-def _is_nonnegative(v: Variable) -> bool:
-    node, kind = v.owner, scalar_name(v.owner)
-    if kind in ("Exp", "Sqr"):
-        return True
-    if kind != "Switch" or scalar_name(node.inputs[0].owner) != "LT":
-        return False
-    compared, least = node.inputs[0].owner.inputs
-    zeros = constant_entry(least) == 0 and constant_entry(node.inputs[1]) == 0
-    return zeros and compared is node.inputs[2]
-
-
 _RULES: dict[str, Callable[..., Variable | None]] = {
     "Sub": _difference_of_sigmoids,
     "Log": _log_of_shifted_sum,
     "TrueDiv": _as_softmax,
     "Mul": _with_exact_root,
-    "GammaIncC": _exponential_tail,
 }
 
 # ------------------------------------------------------------------ logarithms

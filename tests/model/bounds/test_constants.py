@@ -89,6 +89,7 @@ def test_both_formulas_of_one_function_may_be_used():
 
 
 NO_BOUND = {
+    "censored_gamma": "gammainc",
     "einsum": "Blockwise",
     "neural_network": "12 predictors",
     "rows_on_the_second_axis": "add",

@@ -18,11 +18,11 @@ WRITTEN = (
     "slopes_by_group",
     "sparse_row",
 )
-BY_GRAPH = ("hurdle",)
+BY_GRAPH = ("censored_gamma",)
 
 
 @pytest.mark.parametrize("name", [*WRITTEN, *BY_GRAPH])
-@pytest.mark.few("logistic", "negative_binomial", "hurdle", "sparse_row")
+@pytest.mark.few("logistic", "negative_binomial", "censored_gamma", "sparse_row")
 def test_are_those_of_single_points(name, rng):
     found = of_shape(name, rng)
     totals, arrays = row_totals(found.structure, found.model), found.split.arrays

@@ -9,7 +9,7 @@ from tests.model.predictors.brute_force import of_shape
 from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53
-REFUSED = {"hurdle": "GammaIncC"}
+REFUSED = {"censored_gamma": "GammaInc"}
 LABELLED = {"labelled"}  # its parameters have labels, which by_entries does not know
 SPARSE = {"sparse_column", "sparse_beside_groups", "sparse_row", "sparse_classes", "embedding_bag"}
 """By entries, a row of these is one of many predictors; PyTensor 2 reshapes what picks it."""
@@ -17,7 +17,7 @@ SPARSE = {"sparse_column", "sparse_beside_groups", "sparse_row", "sparse_classes
 
 OFTEN = {
     "logistic", "slopes_by_group", "student_t", "censored", "categorical_logits", "zero_inflated",
-    "missing_covariates", "hurdle", "monotone_effect",
+    "missing_covariates", "hurdle_with_dispersion", "censored_gamma", "monotone_effect",
 }  # fmt: skip
 """Shapes of the usual tier; the others are in the exhaustive one."""
 
