@@ -174,24 +174,33 @@ def _mode(
             return found.mode, None
         if isinstance(found.reason, KinkError):
             break
+        if found.near is not None and _is_higher(found.near, point, density):
+            point = found.near
     raise found.reason
 
 
+def _is_higher(first: NDArray, second: NDArray, density: RowDensity) -> bool:
+    """Whether a log-density is higher at the first point than at the second; not where NaN."""
+    return density.gradient(first)[0] > density.gradient(second)[0]
+
+
 class _Tried(NamedTuple):
-    """What a search found: a mode, of which it may be sure, or why there is none."""
+    """A mode, of which a search may be sure, or why there is none, and where the search ended."""
 
     mode: NDArray[np.float64] | None
     is_sure: bool = False
     reason: NoModeError = NoModeError()
+    near: NDArray[np.float64] | None = None
 
 
 def _tried(search: Callable[..., Any], density: RowDensity, *, check: bool) -> _Tried:
+    near = None
     try:
         near, some = search()
         mode = approach_mode(near, some, density)
         return _Tried(mode, not check or falls_as_curved(some, mode))
     except NoModeError as error:
-        return _Tried(None, reason=error)
+        return _Tried(None, reason=error, near=near)
 
 
 def _mode_on_some_rows(
