@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.control_variates import NoAnchorError, find_anchor
+from pymc_austerity.control_variates import anchor as anchors
 from pymc_austerity.control_variates.search import (
     NoModeError,
     approach_mode,
@@ -55,6 +56,24 @@ def test_mode_and_curvature_of_regressions(family, n_rows, rng):
     np.testing.assert_allclose(identity, np.eye(3), atol=1e-9)
     assert passes < 12
     assert curvatures < 12
+
+
+@pytest.mark.parametrize("is_near", [True, False])
+def test_a_search_on_all_rows_begins_at_the_higher_point(monkeypatch, is_near, rng):
+    """Where the one on some rows ended, unless that is below the start."""
+    model, begins = simulate(logistic, 60_000, rng), []
+    end = model.mode() if is_near else np.full(3, 40.0)
+    flat = SimpleNamespace(hessian=lambda point: np.zeros((3, 3)))
+    monkeypatch.setattr(anchors, "_mode_on_some_rows", lambda *args: (end, flat))
+
+    def traced(start, *args):
+        begins.append(start)
+        return trust_region(start, *args)
+
+    monkeypatch.setattr(anchors, "trust_region", traced)
+    anchor = anchor_of(model, rng)
+    assert distance_in_sds(anchor.point, model) < CLOSE_ENOUGH
+    np.testing.assert_array_equal(begins, [end if is_near else model.known[0]])
 
 
 @pytest.mark.few("rare feature, no prior-1", "rare feature-2", "heavy tails-0")
