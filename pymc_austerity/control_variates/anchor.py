@@ -251,8 +251,8 @@ _CLOSE, _OF_AN_ENTRY, _ON_SOME = 1.0, 0.5, 2.0
 """Distance from the mode that is near enough, because beside it single rows turn: in posterior
 standard deviations; in those of each entry where a search gets no nearer, because many rows turn at
 once; and on some of the rows, in those of a posterior of these alone."""
-_MOST_STEPS, _CLIMBS = 200, 3
-"""Of a search without curvature; and searches, each in units of the widths where the last ended."""
+_MOST_STEPS, _CLIMBS = 200, 2
+"""Of a search without curvature; and more of these, each in the widths where the last one ended."""
 _ROUNDS = 3
 """Of averages, each over the approximation that the one before gives."""
 _ENTRIES = 8
@@ -367,12 +367,14 @@ def _mean_curvature(density: RowDensity, point: NDArray, move: NDArray, n: int) 
 
 def approximate_mode(start: NDArray, density: RowDensity) -> NDArray[np.float64]:
     """The end of a search that needs no curvature."""
-    point, root = start, np.eye(start.size)
-    for _ in range(_CLIMBS):
-        found = climb(point, point, root, density, maxiter=_MOST_STEPS)
-        point = point + root @ np.asarray(found.x)
-        root = np.diag(widths(density, point))
-    return point
+    return _climbed(start, np.eye(start.size), density)
+
+
+def _climbed(
+    start: NDArray[np.float64], root: NDArray[np.float64], density: RowDensity
+) -> NDArray[np.float64]:
+    found = climb(start, start, root, density, maxiter=_MOST_STEPS)
+    return start + root @ np.asarray(found.x)
 
 
 def mode_beside_kinks(
@@ -394,6 +396,8 @@ def mode_beside_kinks(
     NoModeError
         The search failed, or the log-density is not concave there.
     """
+    for _ in range(_CLIMBS):
+        near = _climbed(near, np.diag(widths(some, near)), some)
     cheap = AveragedCurvature(some, weight=weight)
     wider, at_end = math.sqrt(weight), _OF_AN_ENTRY * math.sqrt(near.size)
     near = approach_mode(near, cheap, cheap, close=_ON_SOME * wider, at_end=wider * at_end)
