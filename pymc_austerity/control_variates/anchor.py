@@ -161,21 +161,22 @@ def _mode(
     searches = [lambda: (trust_region(point, density, check), density)]
     if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
         searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng, check))
+    ended = None
     for search in searches:
+        if ended is not None and _is_higher(ended, point, density):
+            point = ended
         found = _tried(search, density, check=may_have_kinks)
+        ended = found.near
         if may_have_kinks and not found.is_sure:
             some = some_rows(density, source, _SOME_ROWS, rng)
             near = approximate_mode(point, some)
             if have_kinks(some, near, rng):
-                weight = max(source.n_rows / _SOME_ROWS, 1.0)
-                return mode_beside_kinks(near, some, density, weight)
+                return mode_beside_kinks(near, some, density)
             may_have_kinks = False
         if found.mode is not None:
             return found.mode, None
         if isinstance(found.reason, KinkError):
             break
-        if found.near is not None and _is_higher(found.near, point, density):
-            point = found.near
     raise found.reason
 
 
@@ -279,15 +280,16 @@ class AveragedCurvature:
     density : RowDensity
     root : float array, shape (d, d), optional
         Root of a covariance that is tried first.
-    weight : float
-        Of each row. Few rows turn within the approximation where each stands for many; so it is
-        widened to that of these rows alone.
+
+    Notes
+    -----
+    Few rows turn within the approximation where each stands for many; so it is widened to that of
+    these rows alone.
     """
 
-    def __init__(
-        self, density: RowDensity, root: NDArray[np.float64] | None = None, weight: float = 1.0
-    ) -> None:
-        self._density, self.root, self._wider = density, root, math.sqrt(weight)
+    def __init__(self, density: RowDensity, root: NDArray[np.float64] | None = None) -> None:
+        self._density, self.root = density, root
+        self.wider = math.sqrt(max(weight for _, weight in density.parts))
 
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
@@ -297,10 +299,10 @@ class AveragedCurvature:
         """Averaged Hessian, shape (d, d)."""
         root = self.root
         if root is None:
-            root = self._wider * np.diag(widths(self._density, point))
+            root = self.wider * np.diag(widths(self._density, point))
         for _ in range(_ROUNDS):
             found = self._density.averaged_hessian(point, root)
-            root = self._wider * inverse_root(-found)
+            root = self.wider * inverse_root(-found)
         self.root = root
         return found
 
@@ -378,7 +380,7 @@ def _climbed(
 
 
 def mode_beside_kinks(
-    near: NDArray, some: RowDensity, density: RowDensity, weight: float
+    near: NDArray, some: RowDensity, density: RowDensity
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A point near the mode, and the root of the covariance of a normal approximation.
 
@@ -388,8 +390,6 @@ def mode_beside_kinks(
         Where the search starts.
     some, density : RowDensity
         On some of the rows, and on all.
-    weight : float
-        Rows that each of the some stands for.
 
     Raises
     ------
@@ -398,9 +398,9 @@ def mode_beside_kinks(
     """
     for _ in range(_CLIMBS):
         near = _climbed(near, np.diag(widths(some, near)), some)
-    cheap = AveragedCurvature(some, weight=weight)
-    wider, at_end = math.sqrt(weight), _OF_AN_ENTRY * math.sqrt(near.size)
-    near = approach_mode(near, cheap, cheap, close=_ON_SOME * wider, at_end=wider * at_end)
+    cheap, at_end = AveragedCurvature(some), _OF_AN_ENTRY * math.sqrt(near.size)
+    limits = {"close": _ON_SOME * cheap.wider, "at_end": at_end * cheap.wider}
+    near = approach_mode(near, cheap, cheap, **limits)
     full = AveragedCurvature(density, inverse_root(-cheap.hessian(near)))
     point = approach_mode(near, cheap, full, close=_CLOSE, at_end=at_end)
     return point, inverse_root(-full.hessian(point))

@@ -89,27 +89,17 @@ def _has_gradient(variable: Any, model: pm.Model) -> bool:
 
 
 class _OnAllRows(AusterityStep):
-    """Descriptions of a run of PyMC's own step methods."""
+    """Descriptions of a run of PyMC's own step methods.
+
+    Attributes
+    ----------
+    reason : str
+        Why few rows do not help, as a clause.
+    """
 
     is_chosen_by_default = True
     reason: str
     vars: list
-
-    def choose_because(self, reason: str, started: float, stages: Mapping[str, float]) -> None:
-        """End set-up, and say why.
-
-        Parameters
-        ----------
-        reason : str
-            Why few rows do not help, as a clause.
-        started : float
-            When set-up began, by the performance counter.
-        stages : mapping of str to float
-            What its stages took, in seconds.
-        """
-        self.reason = reason
-        self._end_setup(started, stages)
-        _log.info(self.summary)
 
     def _describe(self, model: pm.Model, rows: Mapping[str, int]) -> None:
         self.n_rows, self.subsampled = max(rows.values(), default=0), tuple(rows)

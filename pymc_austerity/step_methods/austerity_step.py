@@ -1,5 +1,6 @@
 """What every step method of this package tells about itself, whoever makes its moves."""
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from pymc_austerity._pymc import Competence, Sampler
 from pymc_austerity.errors import SettingError
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
+
+_log = logging.getLogger("pymc.austerity")
 
 
 class WholeModelSampler:
@@ -109,6 +112,19 @@ class AusterityStep(WholeModelSampler):
         self.setup_seconds, self.stages = time.perf_counter() - started, stages
         types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
         self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
+
+    def tell(self, started: float, stages: Mapping[str, float]) -> None:
+        """End set-up, and log what was built.
+
+        Parameters
+        ----------
+        started : float
+            When set-up began, by the performance counter.
+        stages : mapping of str to float
+            What its stages took, in seconds.
+        """
+        self._end_setup(started, stages)
+        _log.info(self.summary)
 
     @property
     def constants(self) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """PyMC's contract for all step methods of this package, whatever they propose and decide."""
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -73,9 +72,6 @@ def running_averages() -> Callable[[dict[str, Any]], dict[str, float]]:
     return update
 
 
-_log = logging.getLogger("pymc.austerity")
-
-
 class SubsamplingStep(AusterityStep, ArrayStepShared):
     """A step method that was built from rows: its chains, pickle, statistics and descriptions.
 
@@ -122,34 +118,29 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         `about_rows` holds other facts about the rows, for `explain`.
         """
         self.reset_tuning()
-        self._end_setup(started, {**problem.prepared.stages, **stages})
         facts = ModelFacts(doubts=problem.doubts, **about_rows)
         self._explanation = explain(problem.likelihood, problem.variables, facts)
-        if not self._is_candidate:
-            _log.info(self.summary)
+        stages = {**problem.prepared.stages, **stages}
+        if self._is_candidate:
+            self._end_setup(started, stages)
+        else:
+            self.tell(started, stages)
 
     @property
     def _common_constants(self) -> dict[str, Any]:
         steps = {"steps_per_draw": self.steps_per_draw}
         return super()._common_constants | self._rows_elsewhere | steps
 
-    def take(self, steps_per_draw: int, started: float, stages: Mapping[str, float]) -> None:
-        """End the set-up of a candidate that is chosen.
+    def take(self, steps_per_draw: int) -> None:
+        """Make the rest of a candidate that is chosen.
 
         Parameters
         ----------
         steps_per_draw : int
             Transitions between recorded draws.
-        started : float
-            When the choice began, by the performance counter.
-        stages : mapping of str to float
-            What its stages took, in seconds.
         """
-        self.steps_per_draw = steps_per_draw
+        self.steps_per_draw, self.is_chosen_by_default = steps_per_draw, True
         self._compile_rest()
-        self._end_setup(started, stages)
-        self.is_chosen_by_default = True
-        _log.info(self.summary)
 
     def _compile_rest(self) -> None:
         """Compile what chains will need, if set-up has not done so."""

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pymc as pm
@@ -115,35 +115,37 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     model : pymc.Model
         The model.
     """
-    started = time.perf_counter()
     with setup_progress("AusterityMH", "looking at the model") as say:
         choice = _Choice(request, variables, model)
         with closing(choice):
-            step, end_setup = _compared(choice)
-        end_setup(started, say.seconds)
+            step = _compared(choice)
+    step.tell(choice.started, say.seconds)
     return step
 
 
-def _compared(choice: "_Choice") -> tuple[Any, Callable[..., None]]:
-    """The best step method, and what ends its set-up."""
+def _compared(choice: "_Choice") -> Any:
+    """The best step method."""
     if _sampler_of(choice.request.resume) == AllRowsNUTS.__name__:
-        return choice.nuts, partial(choice.nuts.choose_because, "the earlier run is one of NUTS")
+        choice.nuts.reason = "the earlier run is one of NUTS"
+        return choice.nuts
     has_looked = False
     reason = "" if choice.rows else _nothing_observed(choice.model)
     few_rows = "" if reason else _few_rows(choice.size)
-    if few_rows and choice.measure(choice.started, is_first=True):
+    if few_rows and choice.measure(is_first=True):
         choice.costs = choice.costs[:1]  # what is measured holds without doubt
         few_rows = "" if _is_long(choice.costs[0], choice.size) else few_rows
     reason = reason or few_rows
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
-            return best.step, partial(best.step.take, steps_per_draw(best.found, choice.costs))
+            best.step.take(steps_per_draw(best.found, choice.costs))
+            return best.step
         reason = best.why_not
         has_looked = best.step is not None or best.has_several_modes
     if not has_looked:
         choice.warn_of_modes()
-    return choice.nuts, partial(choice.nuts.choose_because, reason)
+    choice.nuts.reason = reason
+    return choice.nuts
 
 
 class _Best(NamedTuple):
@@ -242,16 +244,15 @@ class _Choice:
         """Processor time that the set-up and the short chains of other samplers may still take."""
         return _time_for_setup(self.costs[0]) - (self._own + time.process_time())
 
-    def measure(self, started: float, *, is_first: bool = False) -> bool:
+    def measure(self, *, is_first: bool = False) -> bool:
         """Find out what NUTS takes, where it moves all variables and can begin.
 
         Parameters
         ----------
-        started : float
-            When its compilation began, by the performance counter.
         is_first : bool
             Whether no other set-up has begun.
         """
+        started = self.started if is_first else time.perf_counter()
         step = self.nuts
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
             return False
@@ -291,7 +292,7 @@ class _Choice:
         cost = self.costs[0]
         if cost.is_measured or cost.per_draw >= _MOST_SECONDS_OF_TRANSITION:
             return False
-        return self.measure(time.perf_counter())
+        return self.measure()
 
     def _time_beside_nuts(self) -> float:
         """Seconds that set-up may take once NUTS has been tried."""
