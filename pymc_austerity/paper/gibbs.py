@@ -1,7 +1,6 @@
 """Gibbs sampling of binary variables whose updates read only as many factors as needed."""
 
 import inspect
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, Literal, TypedDict, Unpack
@@ -297,7 +296,6 @@ class AusterityGibbs(SubsamplingStep):
         rng, compile_kwargs = more.get("rng"), checked_compile_kwargs(more.get("compile_kwargs"))
         model = checked_model(model)
         variables = _checked_binary_variables(vars, model)
-        started = time.perf_counter()
         with setup_progress(type(self).__name__) as say:
             prepared = prepare(
                 model,
@@ -311,10 +309,12 @@ class AusterityGibbs(SubsamplingStep):
             self.start = problem.start
             say("finding the factors of every entry")
             self.factors = find_factors(problem, shuffle=self.epsilon > 0.0)
-        self._begin(problem, blocked=True, rng=rng)
-        self.batch_size = int(self.factors.sizes.max()) if self.epsilon == 0.0 else batch
-        self.sweep = self._built_sweep()
-        self._finish(started, say.seconds, problem)
+            self._begin(problem, blocked=True, rng=rng)
+            self.batch_size = int(self.factors.sizes.max()) if self.epsilon == 0.0 else batch
+            say("compiling")
+            self.sweep = self._built_sweep()
+            self._describe(problem)
+        self.end_setup(say.seconds)
 
     def _built_sweep(self) -> ReferenceSweep:
         if not CompiledSweep.is_possible(self.factors):

@@ -1,7 +1,6 @@
 """A model that was split into a row-free part and rows, and verified."""
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -66,19 +65,13 @@ class PreparedModel:
         Why levels are not moved by themselves, as a clause; empty if that was not tried.
     has_groups : bool
         Whether they could be, where that is not likely to be best.
-    seconds : float
-        Time that preparing took.
-    stages : dict of str to float
-        The same by its stages.
     """
 
     likelihood: RowLikelihood
     point: Mapping[str, NDArray]
     verified: Verified
     rng: np.random.Generator
-    seconds: float = 0.0
     from_sources: SourceRows | None = None
-    stages: dict[str, float] = field(default_factory=dict)
     targets: dict[tuple[str, ...], Any] = field(default_factory=dict)
     problems: dict[tuple[str, ...], Any] = field(default_factory=dict)
     centered: dict[tuple[str, ...], Any] = field(default_factory=dict)
@@ -155,7 +148,7 @@ def prepare(
     say: Say = str,
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
-    started, point = time.perf_counter(), checked_point(initial_point, model)
+    point = checked_point(initial_point, model)
     generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
     names, folder = checked_data(data), checked_setup_folder(setup_folder, data)
@@ -179,8 +172,7 @@ def prepare(
             split, verified, point, windows_of(rows, split.n_in_model, generator), rng=generator
         )
         split = replace(split, n_rows=rows.n_rows)
-    seconds = time.perf_counter() - started
-    return PreparedModel(split, point, verified, generator, seconds, rows)
+    return PreparedModel(split, point, verified, generator, rows)
 
 
 _SAMPLE = 50_000

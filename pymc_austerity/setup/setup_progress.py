@@ -43,10 +43,6 @@ def setup_progress(name: str, first: str = "starting") -> Iterator["Stage"]:
     >>> list(say.seconds)
     ['starting', 'finding the posterior mode']
     """
-    if _under_way:  # one terminal has one spinner
-        with _under_way[-1].shown(first):
-            yield _under_way[-1]
-        return
     console = Console(stderr=True)
     # Without ipywidgets rich fills the cell with warnings.
     in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None

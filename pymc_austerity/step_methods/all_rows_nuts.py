@@ -428,10 +428,10 @@ class PyMCSteps(_OnAllRows, CompoundStep):
         super().__init__(steps)
         self._describe(model, rows)
 
-    def _end_setup(self, started: float, stages: Mapping[str, float]) -> None:
-        """Record how long set-up took; each step method passes the constants on."""
+    def end_setup(self, stages: Mapping[str, float]) -> None:
+        """End set-up; each step method passes the constants on."""
         of_each = self.stats_dtypes
-        super()._end_setup(started, stages)
+        super().end_setup(stages)
         self.stats_dtypes = [StatisticsTypes(types, self.constants) for types in of_each]
 
     @property

@@ -1,6 +1,5 @@
 """Metropolis-Hastings whose decisions read only as many rows as needed."""
 
-import logging
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -11,6 +10,7 @@ import pymc as pm
 from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.prepared import PreparedModel
+from pymc_austerity.setup.setup_progress import Stage
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.by_default import best_of_all, leaves_the_choice
 from pymc_austerity.step_methods.configured import Configured
@@ -21,8 +21,6 @@ from pymc_austerity.step_methods.grouped_mh import (
     grouped_if_possible,
 )
 from pymc_austerity.step_methods.request import OptionFields, Options
-
-_log = logging.getLogger("pymc.austerity")
 
 
 class AusterityMH(Configured, ABC):
@@ -190,18 +188,17 @@ class AusterityMH(Configured, ABC):
         """Hold the settings, and set up the step method inside a model."""
         return cls._made(locals())
 
-    def _set_up(self, variables: list, model: pm.Model) -> Any:
+    def _set_up(self, variables: list, model: pm.Model, say: Stage) -> Any:
         request = self._request
         if leaves_the_choice(request):
-            return best_of_all(request, variables, model)
+            return best_of_all(request, variables, model, say)
         prepared: PreparedModel | None = None
         if allows_groups(request):
-            prepared = request.prepared(model)
-            grouped = grouped_if_possible(request, variables, model, prepared)
+            prepared = request.prepared(model, say)
+            grouped = grouped_if_possible(request, variables, model, prepared, say)
             if grouped is not None:
-                _log.info(grouped.summary)
                 return grouped
-        return FewRowsStep.made(variables, request, model, prepared)
+        return FewRowsStep.made(variables, request, model, say, prepared)
 
 
 for _step in (FewRowsStep, PerVariable, GroupedStep, AllRowsNUTS, PyMCSteps):

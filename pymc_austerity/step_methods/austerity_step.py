@@ -1,7 +1,6 @@
 """What every step method of this package tells about itself, whoever makes its moves."""
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -107,23 +106,17 @@ class AusterityStep(WholeModelSampler):
         self._model = model
         self._parts_of_model = _parts(model)
 
-    def _end_setup(self, started: float, stages: Mapping[str, float]) -> None:
-        """Record how long set-up took, and pass the constants of the run on."""
-        self.setup_seconds, self.stages = time.perf_counter() - started, stages
-        types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
-        self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
-
-    def tell(self, started: float, stages: Mapping[str, float]) -> None:
-        """End set-up, and log what was built.
+    def end_setup(self, stages: Mapping[str, float]) -> None:
+        """End set-up: the constants of the run are known, and what was built is logged.
 
         Parameters
         ----------
-        started : float
-            When set-up began, by the performance counter.
         stages : mapping of str to float
-            What its stages took, in seconds.
+            What the stages of set-up took, in seconds.
         """
-        self._end_setup(started, stages)
+        self.stages, self.setup_seconds = stages, sum(stages.values())
+        types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
+        self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
         _log.info(self.summary)
 
     @property

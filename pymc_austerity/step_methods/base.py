@@ -1,7 +1,7 @@
 """PyMC's contract for all step methods of this package, whatever they propose and decide."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import StaleDataError
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
@@ -76,14 +77,12 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     """A step method that was built from rows: its chains, pickle, statistics and descriptions.
 
     A subclass has ``constants``, ``_words``, ``reset_tuning`` and what ``astep`` calls. It calls
-    `_begin` at the start and `_finish` at the end of its ``__init__``.
+    `_begin` and then `_describe` in its ``__init__``; set-up ends with `end_setup`.
     """
 
     default_blocked = True
     default_tune_steps = 1_000
     stats_dtypes_shapes = STATISTICS
-    _is_candidate = False
-    """Whether another step method may still be chosen in its place."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Show the arguments of ``__init__``, which PyMC's ``__new__`` hides."""
@@ -110,39 +109,31 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
         self._is_for(problem.model)
 
-    def _finish(
-        self, started: float, stages: Mapping[str, float], problem: Problem, **about_rows: Any
-    ) -> None:
-        """Record how long set-up and its stages took, and log what was built.
-
-        `about_rows` holds other facts about the rows, for `explain`.
-        """
+    def _describe(self, problem: Problem, **about_rows: Any) -> None:
+        """Keep what `explain` says, with other facts about the rows; nothing is learned yet."""
         self.reset_tuning()
         facts = ModelFacts(doubts=problem.doubts, **about_rows)
         self._explanation = explain(problem.likelihood, problem.variables, facts)
-        stages = {**problem.prepared.stages, **stages}
-        if self._is_candidate:
-            self._end_setup(started, stages)
-        else:
-            self.tell(started, stages)
 
     @property
     def _common_constants(self) -> dict[str, Any]:
         steps = {"steps_per_draw": self.steps_per_draw}
         return super()._common_constants | self._rows_elsewhere | steps
 
-    def take(self, steps_per_draw: int) -> None:
+    def take(self, steps_per_draw: int, say: Say) -> None:
         """Make the rest of a candidate that is chosen.
 
         Parameters
         ----------
         steps_per_draw : int
             Transitions between recorded draws.
+        say : callable
+            Shows the stage.
         """
         self.steps_per_draw, self.is_chosen_by_default = steps_per_draw, True
-        self._compile_rest()
+        self._compile(say)
 
-    def _compile_rest(self) -> None:
+    def _compile(self, say: Say) -> None:
         """Compile what chains will need, if set-up has not done so."""
 
     # ------------------------------------------------------------------ one step

@@ -20,7 +20,7 @@ from pymc_austerity.setup.earlier_run import earlier_run
 from pymc_austerity.setup.levels.build import MOST_AT_ONCE
 from pymc_austerity.setup.model_inputs import checked_point
 from pymc_austerity.setup.problem import pose
-from pymc_austerity.setup.setup_progress import Say, setup_progress
+from pymc_austerity.setup.setup_progress import Stage
 from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on_all_rows
 from pymc_austerity.step_methods.expected_time import (
@@ -103,7 +103,7 @@ def _sampler_of(run: Any) -> str:
     return str(getattr(getattr(run, "sample_stats", None), "attrs", {}).get("sampler", ""))
 
 
-def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
+def best_of_all(request: Request, variables: Sequence, model: pm.Model, say: Stage) -> Any:
     """The step method with the least expected time, which may be PyMC's NUTS.
 
     Parameters
@@ -114,13 +114,11 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
         Value variables.
     model : pymc.Model
         The model.
+    say : Stage
+        The stage of set-up that is shown.
     """
-    with setup_progress("AusterityMH", "looking at the model") as say:
-        choice = _Choice(request, variables, model)
-        with closing(choice):
-            step = _compared(choice)
-    step.tell(choice.started, say.seconds)
-    return step
+    with closing(_Choice(request, variables, model, say)) as choice:
+        return _compared(choice)
 
 
 def _compared(choice: "_Choice") -> Any:
@@ -138,7 +136,7 @@ def _compared(choice: "_Choice") -> Any:
     if not reason:
         best = choice.best_on_few_rows()
         if not best.why_not:
-            best.step.take(steps_per_draw(best.found, choice.costs))
+            best.step.take(steps_per_draw(best.found, choice.costs), choice.say)
             return best.step
         reason = best.why_not
         has_looked = best.step is not None or best.has_several_modes
@@ -182,13 +180,14 @@ class _Choice:
 
     Parameters
     ----------
-    request, variables, model
+    request, variables, model, say
         As in `best_of_all`.
 
     Attributes
     ----------
     request : Request
     model : pymc.Model
+    say : Stage
     rows : dict of str to int
         Rows of each term of the likelihood.
     size : Size
@@ -196,8 +195,8 @@ class _Choice:
         What NUTS takes, as it was measured if it was, and as it is expected.
     """
 
-    def __init__(self, request: Request, variables: Sequence, model: pm.Model) -> None:
-        self.started, self._own = time.perf_counter(), -time.process_time()
+    def __init__(self, request: Request, variables: Sequence, model: pm.Model, say: Stage) -> None:
+        self._started, self._own, self.say = time.perf_counter(), -time.process_time(), say
         self.request, self._variables, self.model = request, variables, model
         self._point = _checked(request, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
@@ -222,20 +221,20 @@ class _Choice:
         kwargs = self.request.options.compile_kwargs
         its = {"point": self._point, "rows": self.rows, "rng": self.request.rng}
         its["compile_kwargs"] = kwargs
-        with self._with_nuts("compiling NUTS") as say:
+        with self._with_nuts("compiling NUTS"):
             step = on_all_rows(self._variables, self.model, its)
             if self.request.resume is not None:
-                say("learning from the earlier run")
+                self.say("learning from the earlier run")
                 _resume(step, self.request.resume, self.model)
             return step
 
     @contextmanager
-    def _with_nuts(self, stage: str) -> Iterator[Say]:
+    def _with_nuts(self, stage: str) -> Iterator[None]:
         """A stage of which the time is not that of the other samplers."""
         began = time.process_time()
         try:
-            with setup_progress("AusterityMH", stage) as say, _one_thread():
-                yield say
+            with self.say.shown(stage), _one_thread():
+                yield
         finally:
             self._own -= time.process_time() - began
 
@@ -252,7 +251,7 @@ class _Choice:
         is_first : bool
             Whether no other set-up has begun.
         """
-        started = self.started if is_first else time.perf_counter()
+        started = self._started if is_first else time.perf_counter()
         step = self.nuts
         if not isinstance(step, AllRowsNUTS) or len(step.vars) < len(self._variables):
             return False
@@ -270,7 +269,7 @@ class _Choice:
         """Warn where there are several modes, unless set-up has looked for them on few rows."""
         if isinstance(self.nuts, AllRowsNUTS) and len(self.nuts.vars) == len(self._variables):
             seconds = max(_MODES_SECONDS, _MODES_SHARE * self.costs[0].of_run)
-            with setup_progress("AusterityMH", "looking for other modes"):
+            with self.say.shown("looking for other modes"):
                 self.nuts.warn_of_modes(self._point, seconds)
 
     def best_on_few_rows(self) -> _Best:
@@ -305,6 +304,7 @@ class _Choice:
         try:
             with within(seconds):
                 for step in self._candidates():
+                    step.setup_seconds = self._own + time.process_time()
                     if isinstance(step, WideHMC):  # it was tried at set-up
                         tried = [(step, step.tried)]
                         break
@@ -333,7 +333,7 @@ class _Choice:
     @contextmanager
     def _trial_of_chains(self) -> Iterator[None]:
         """A stage in which no review of the time interrupts: the time of chains is measured."""
-        shown = setup_progress("AusterityMH", "trying chains")
+        shown = self.say.shown("trying chains")
         with shown, reviewed(math.inf, float), _one_thread():
             yield
 
@@ -377,8 +377,9 @@ class _Choice:
     def _candidates(self) -> Iterator[Any]:
         """Step methods in the order in which they are tried."""
         request, variables, model, size = self.request, self._variables, self.model, self.size
-        prepared = request.prepared(model)
-        grouped = grouped_if_possible(request, variables, model, prepared)
+        prepared = request.prepared(model, self.say)
+        of_levels = request, variables, model, prepared, self.say
+        grouped = grouped_if_possible(*of_levels)
         per_entry = size.n_rows / size.dimension
         if grouped is not None:
             yield grouped
@@ -387,15 +388,17 @@ class _Choice:
         elif size.dimension > MOST_ENTRIES:
             problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
             if has_sparse_design(problem):
-                yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
+                its = {"model": model, "rng": request.rng, "say": self.say}
+                yield WideHMC(variables, problem=problem, **its)
                 return
 
         def on_few_rows() -> FewRowsStep:
-            its = {"rng": request.rng, "prepared": prepared, "is_candidate": True}
-            return FewRowsStep(variables, request=request, model=model, **its)
+            its: dict[str, Any] = {"request": request, "model": model, "rng": request.rng}
+            its |= {"prepared": prepared, "is_candidate": True}
+            return FewRowsStep(variables, **its, say=self.say)
 
         def by_level() -> GroupedStep | None:
-            return grouped_if_possible(request, variables, model, prepared, only_where_best=False)
+            return grouped_if_possible(*of_levels, only_where_best=False)
 
         in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
         if prepared.has_groups:

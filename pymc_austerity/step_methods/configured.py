@@ -17,6 +17,7 @@ from pymc_austerity.setup.model_inputs import (
     checked_variables,
     refuse_duplicates,
 )
+from pymc_austerity.setup.setup_progress import Stage, setup_progress
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.austerity_step import AusterityStep, WholeModelSampler
 from pymc_austerity.step_methods.interrupts import clean_interrupt
@@ -107,10 +108,13 @@ class Configured(WholeModelSampler):
             It has `explain`, which says what it is, and goes to ``pm.sample(step=...)``.
         """
         model = checked_model(self._request.model if model is None else model)
-        return self._set_up(checked_variables(self._request.vars, model), model)
+        with setup_progress(type(self).__name__, "looking at the model") as say:
+            step = self._set_up(checked_variables(self._request.vars, model), model, say)
+        step.end_setup(say.seconds)
+        return step
 
-    def _set_up(self, variables: list, model: pm.Model) -> Any:
-        """The step method on some value variables of a model."""
+    def _set_up(self, variables: list, model: pm.Model, say: Stage) -> Any:
+        """The step method on some value variables of a model; the stages are shown."""
         raise NotImplementedError
 
     def explain(self) -> str:

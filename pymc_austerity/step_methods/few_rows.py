@@ -1,7 +1,6 @@
 """Set-up of a step method whose decisions read few rows."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,7 @@ from pymc_austerity.setup.earlier_run import learn
 from pymc_austerity.setup.normality import check_normality, spread_of_residuals, warn_if_loose
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
-from pymc_austerity.setup.setup_progress import Say, setup_progress
+from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import (
     refuse_left_to_the_example,
     refuse_uncorrected,
@@ -37,6 +36,12 @@ class PerVariable(CompoundStep):
         """What each of them is, in plain language."""
         return "\n".join(step.explain() for step in self.methods)
 
+    def end_setup(self, stages: Mapping[str, float]) -> None:
+        """End set-up of each of them, which had the same stages."""
+        for step in self.methods:
+            step.end_setup(stages)
+        self.stats_dtypes = [types for step in self.methods for types in step.stats_dtypes]
+
 
 class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
     """What `AusterityMH` is where decisions read few rows.
@@ -49,6 +54,8 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         What the user asks.
     model : pymc.Model
         The model.
+    say : callable
+        Shows the stage of set-up.
     rng : int or numpy.random.Generator, optional
         Source of draws outside ``pm.sample``.
     blocked : bool
@@ -67,13 +74,14 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         variables: Sequence,
         request: Request,
         model: pm.Model,
+        say: Say,
         prepared: PreparedModel | None = None,
     ) -> Any:
         """The step method, or one for each variable, which share the rows."""
-        its: Any = {"request": request, "model": model, "rng": request.rng}
+        its: Any = {"request": request, "model": model, "say": say, "rng": request.rng}
         if request.options.blocked or len(variables) == 1:
             return cls(variables, **its, prepared=prepared)
-        prepared = request.prepared(model)
+        prepared = request.prepared(model, say)
         compile_kwargs = dict(request.options.compile_kwargs or {})
         refuse_left_to_the_example(pose(prepared, variables, compile_kwargs))
         return PerVariable(cls(variables, **its, blocked=False, prepared=prepared).methods)
@@ -84,46 +92,42 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         *,
         request: Request,
         model: pm.Model,
+        say: Say,
         rng: Any = None,
         blocked: bool = True,
         prepared: PreparedModel | None = None,
         is_candidate: bool = False,
     ) -> None:
-        self._is_candidate = is_candidate
         settings = replace(request.settings, only_with_surrogate=is_candidate)
         options, proposal = request.options, request.own_proposal
         self.steps_per_draw = options.steps_per_draw
         self.adapts = options.tune and settings.test is not None  # else nothing is learned
         refuse_unsuitable(vars, model, proposal)
         refuse_uncorrected(settings, proposal)
-        prepared = prepared or request.prepared(model)
-        started = time.perf_counter() - prepared.seconds
-        with setup_progress(type(self).__name__) as say:
-            posed = pose(prepared, vars, dict(options.compile_kwargs or {}))
-            if blocked:
-                refuse_left_to_the_example(posed)
-            problem, self.coordinates = best_coordinates(posed, settings, proposal)
-            settings.try_bound(problem.start)
-            built = build_among_others(
-                problem,
-                settings,
-                proposal,
-                coordinates=self.coordinates,
-                anchor=unless_auto("anchor", options.anchor),
-                resume=request.resume,
-                say=say,
-            )
-            self.target, self.proposal, self.embedding = built[:3]
-            self._begin(problem, blocked=blocked, rng=rng)
-            say("trying decisions")
-            self._try(built, settings, prepared.rng)
-            self.python_needed = self._why_python()
-            if not is_candidate:
-                self._compile(say)
+        prepared = prepared or request.prepared(model, say)
+        posed = pose(prepared, vars, dict(options.compile_kwargs or {}))
+        if blocked:
+            refuse_left_to_the_example(posed)
+        problem, self.coordinates = best_coordinates(posed, settings, proposal)
+        settings.try_bound(problem.start)
+        built = build_among_others(
+            problem,
+            settings,
+            proposal,
+            coordinates=self.coordinates,
+            anchor=unless_auto("anchor", options.anchor),
+            resume=request.resume,
+            say=say,
+        )
+        self.target, self.proposal, self.embedding = built[:3]
+        self._begin(problem, blocked=blocked, rng=rng)
+        say("trying decisions")
+        self._try(built, settings, prepared.rng)
+        self.python_needed = self._why_python()
+        if not is_candidate:
+            self._compile(say)
         prepared.end_setup()
-        self._finish(
-            started,
-            say.seconds,
+        self._describe(
             problem,
             structure=built.about.structure,
             compiled_as=self.target.compiled_as,
@@ -135,10 +139,6 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
     def spread_of_residuals(self) -> float:
         """See `pymc_austerity.setup.normality.spread_of_residuals`; all rows are read once."""
         return spread_of_residuals(self.target, self.proposal)
-
-    def _compile_rest(self) -> None:
-        with setup_progress(type(self).__name__) as say:
-            self._compile(say)
 
     def _compile(self, say: Say) -> None:
         if not self.python_needed:

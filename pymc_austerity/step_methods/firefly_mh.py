@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.deciding.exact import FireflyDecider
 from pymc_austerity.proposals import Proposal, ProposalFunction
+from pymc_austerity.setup.setup_progress import Stage
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep
@@ -95,8 +96,8 @@ class FireflyMH(Configured, ABC):
         test = "firefly"
         return cls._made(locals())
 
-    def _set_up(self, variables: list, model: pm.Model) -> Any:
-        return FireflyStep.made(variables, self._request, model)
+    def _set_up(self, variables: list, model: pm.Model, say: Stage) -> Any:
+        return FireflyStep.made(variables, self._request, model, say)
 
 
 @FireflyMH.register

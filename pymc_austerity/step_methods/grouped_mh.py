@@ -26,7 +26,7 @@ from pymc_austerity.setup.levels.build import (
     build_groups,
 )
 from pymc_austerity.setup.prepared import PreparedModel
-from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.setup_progress import Say, Stage
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.request import OptionFields, Options, Request
@@ -154,8 +154,8 @@ class GroupedMH(Configured, ABC):
         audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
         return cls._made(locals())
 
-    def _set_up(self, variables: list, model: pm.Model) -> Any:
-        return GroupedStep(variables, request=self._request, model=model)
+    def _set_up(self, variables: list, model: pm.Model, say: Stage) -> Any:
+        return GroupedStep(variables, request=self._request, model=model, say=say)
 
 
 @dataclass_state
@@ -197,6 +197,8 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         What the user asks.
     model : pymc.Model
         The model.
+    say : callable
+        Shows the stage of set-up.
     built : BuiltGroups, optional
         The moves, if `AusterityMH` has built them.
     """
@@ -213,6 +215,7 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         *,
         request: Request,
         model: pm.Model,
+        say: Say,
         built: BuiltGroups | None = None,
     ) -> None:
         tests = SequentialSettings(_number(request.epsilon), _number(request.audit))
@@ -220,11 +223,10 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         self.steps_per_draw = options.steps_per_draw
         self.adapts, self._is_audit_given = options.tune, tests.audit > 0.0
         earlier = earlier_run(request.resume, list(vars), list(vars), model)
-        self._is_candidate = built is not None
         if built is None:
             try:
                 compile_kwargs = dict(options.compile_kwargs or {})
-                built = build_groups(request.prepared(model), vars, compile_kwargs)
+                built = build_groups(request.prepared(model, say), vars, compile_kwargs, say)
             except NoGroupsError as error:
                 raise SettingError(
                     f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
@@ -233,25 +235,22 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         self.coordinates = self.target.coordinates
         self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
         self._begin(built.posed, blocked=True, rng=request.rng)
-        with setup_progress(type(self).__name__) as say:
-            self.learnt = None
-            if earlier is not None:
-                say("learning from the earlier run")
-                run = earlier.seen_in(self.target.coordinates)
-                with rows_named(self.target.numbers):
-                    self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
-            pilot = self.target.pilot
-            if self.target.sequential.epsilon:
-                say("trying sweeps with tests")
-                with rows_named(self.target.numbers):
-                    pilot = pilot_sweeps(self.target.sweep)
-            sweep = replace(self.target.sweep, learned=pilot.learned)
-            self.target = replace(self.target, sweep=sweep)
-            self._cost = cost_in_words(self.target, pilot, self.n_rows)
+        self.learnt = None
+        if earlier is not None:
+            say("learning from the earlier run")
+            run = earlier.seen_in(self.target.coordinates)
+            with rows_named(self.target.numbers):
+                self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
+        pilot = self.target.pilot
+        if self.target.sequential.epsilon:
+            say("trying sweeps with tests")
+            with rows_named(self.target.numbers):
+                pilot = pilot_sweeps(self.target.sweep)
+        sweep = replace(self.target.sweep, learned=pilot.learned)
+        self.target = replace(self.target, sweep=sweep)
+        self._cost = cost_in_words(self.target, pilot, self.n_rows)
         problem.prepared.end_setup()
-        self._finish(
-            built.started,
-            built.seconds | say.seconds,
+        self._describe(
             built.posed,
             structure=problem.structure,
             compiled_as=self.target.compiled_as,
@@ -335,6 +334,7 @@ def grouped_if_possible(
     variables: Sequence,
     model: pm.Model,
     prepared: PreparedModel,
+    say: Say,
     *,
     only_where_best: bool = True,
 ) -> GroupedStep | None:
@@ -350,12 +350,14 @@ def grouped_if_possible(
         The model.
     prepared : PreparedModel
         The same, prepared; it gets the reason where there are no such moves.
+    say : callable
+        Shows the stage of set-up.
     only_where_best : bool
         Whether to refuse models for which moves of everything at once are likely to be faster.
     """
     kwargs = dict(request.options.compile_kwargs or {})
     beyond = MOST_AT_ONCE if "epsilon" in request.given else 0
-    where = prepared, variables, kwargs
+    where = prepared, variables, kwargs, say
     try:
         built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)
     except NoGroupsError as error:
@@ -363,4 +365,4 @@ def grouped_if_possible(
             prepared.no_groups = str(error)
         prepared.has_groups = isinstance(error, OthersAreBetterError)
         return None
-    return GroupedStep(variables, request=request, model=model, built=built)
+    return GroupedStep(variables, request=request, model=model, say=say, built=built)

@@ -22,7 +22,7 @@ from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.model_inputs import checked_compile_kwargs, checked_generator
 from pymc_austerity.setup.prepared import PreparedModel, prepare
-from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.setup_progress import Say
 
 
 class OptionFields(TypedDict, total=False):
@@ -197,12 +197,9 @@ class Request:
         own = unless_auto("proposal", self.proposal)
         return None if own is None else as_proposal(own)
 
-    def prepared(self, model: pm.Model) -> PreparedModel:
+    def prepared(self, model: pm.Model, say: Say) -> PreparedModel:
         """The model, split and verified."""
-        with setup_progress("AusterityMH") as say:
-            prepared = prepare(model, **self.for_preparing, say=say)
-        prepared.stages = say.seconds
-        return prepared
+        return prepare(model, **self.for_preparing, say=say)
 
     @property
     def for_preparing(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.wide import Reference, wide_reference
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.short_chains import Probe
@@ -127,6 +127,8 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         Of these, with a sparse design.
     model : pymc.Model
         The model.
+    say : callable
+        Shows the stage of set-up.
     rng : int or numpy.random.Generator, optional
         Source of draws outside ``pm.sample``.
 
@@ -143,21 +145,18 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
 
     name = "austerity_mh"
     _state_class = WideState
-    _is_candidate = True
 
     def __init__(
-        self, vars: Sequence, *, problem: Problem, model: pm.Model, rng: Any = None
+        self, vars: Sequence, *, problem: Problem, model: pm.Model, say: Say, rng: Any = None
     ) -> None:
-        started = time.perf_counter() - problem.prepared.seconds
-        with setup_progress(type(self).__name__) as say:
-            posterior, reference = wide_reference(problem, say)
-            say("trying trajectories")
-            self._moves, self._accepted, self.tried = _chosen(
-                posterior, reference, problem.prepared.rng
-            )
+        posterior, reference = wide_reference(problem, say)
+        say("trying trajectories")
+        self._moves, self._accepted, self.tried = _chosen(
+            posterior, reference, problem.prepared.rng
+        )
         self.coordinates = Coordinates(problem.start)
         self._begin(problem, blocked=True, rng=rng)
-        self._finish(started, say.seconds, problem, structure=problem.structure)
+        self._describe(problem, structure=problem.structure)
 
     def reset_tuning(self) -> None:
         """Begin anew: nothing is learned."""

@@ -54,16 +54,15 @@ def test_a_log_without_a_terminal_says_what_takes_long(monkeypatch, caplog):
     assert caplog.messages == said
 
 
-@pytest.mark.parametrize("on_terminal", [True, False])
-def test_a_set_up_within_another_shows_its_stage_in_the_same_place(monkeypatch, on_terminal):
-    """One terminal has one spinner, and one line of the summary has all stages."""
-    kind = {"force_terminal": on_terminal, "quiet": True}
-    monkeypatch.setattr(module, "Console", lambda **_: Console(**kind))
-    with module.setup_progress("AusterityMH") as outer:
-        outer("compiling")
-        with module.setup_progress("AusterityMH", "trying NUTS") as inner:
-            assert inner is outer
-            assert inner.text == "trying NUTS"
-        assert outer.text == "compiling"
-    assert list(outer.seconds) == ["starting", "compiling", "trying NUTS"]
+def test_a_stage_is_shown_for_the_time_of_a_block(monkeypatch):
+    shown = []
+    monkeypatch.setattr(module, "Console", lambda **_: Console(force_terminal=False))
+    with module.setup_progress("AusterityMH") as say:
+        say("compiling")
+        monkeypatch.setattr(say, "_show", shown.append)
+        with say.shown("trying NUTS"):
+            assert say.text == "trying NUTS"
+        assert say.text == "compiling"
+    assert shown == ["trying NUTS", "compiling"]
+    assert list(say.seconds) == ["starting", "compiling", "trying NUTS"]
     assert not module._under_way

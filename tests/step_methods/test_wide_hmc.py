@@ -30,7 +30,9 @@ def product(matrix, b):
 
 
 def step_for(model):
-    return WideHMC(list(model.value_vars), problem=posed(model), model=model, rng=1)
+    step = WideHMC(list(model.value_vars), problem=posed(model), model=model, say=str, rng=1)
+    step.end_setup({"trying trajectories": 1.0})
+    return step
 
 
 def hierarchical(rng, n_rows=2_000, size=40, *, is_dense=False):

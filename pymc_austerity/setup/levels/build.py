@@ -1,6 +1,5 @@
 """From a model to the moves of its levels."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -63,7 +62,7 @@ from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free import conditionally_normal, row_free_difference_by_levels
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
-from pymc_austerity.setup.setup_progress import Say, collection_paused, setup_progress
+from pymc_austerity.setup.setup_progress import Say, collection_paused
 from pymc_austerity.setup.support import is_unconstrained
 
 _FEWEST_LEVELS = 3
@@ -348,23 +347,18 @@ class BuiltGroups(NamedTuple):
     problem : Problem
         In terms of the variables that are moved.
     target : GroupedTarget
-    started : float
-        When set-up began, by the performance counter.
-    seconds : dict of str to float
-        What its stages took.
     """
 
     posed: Problem
     problem: Problem
     target: GroupedTarget
-    started: float
-    seconds: dict[str, float]
 
 
 def build_groups(
     prepared: PreparedModel,
     variables: Sequence,
     compile_kwargs: dict[str, Any],
+    say: Say,
     *,
     only_where_best: bool = False,
     only_beyond: int = 0,
@@ -378,6 +372,8 @@ def build_groups(
         Value variables.
     compile_kwargs : dict
         Arguments of ``pymc.compile``.
+    say : callable
+        Shows the stage.
     only_where_best : bool
         As in `build_grouped`.
     only_beyond : int
@@ -388,11 +384,9 @@ def build_groups(
     NoGroupsError
         The message says why there are no groups, or no moves for them.
     """
-    started = time.perf_counter() - prepared.seconds
-    with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
-        posed = pose(prepared, variables, compile_kwargs)
-        if posed.start.size <= only_beyond:
-            raise NoGroupsError("everything can be moved at once")
-        problem, coordinates = grouped_problem(posed)
-        target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
-    return BuiltGroups(posed, problem, target, started, say.seconds)
+    posed = pose(prepared, variables, compile_kwargs)
+    if posed.start.size <= only_beyond:
+        raise NoGroupsError("everything can be moved at once")
+    problem, coordinates = grouped_problem(posed)
+    target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
+    return BuiltGroups(posed, problem, target)
