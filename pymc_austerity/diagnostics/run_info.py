@@ -36,6 +36,7 @@ _CONSTANTS = (
     "proposal",
     "proposal_rows",
     "setup_seconds",
+    "resumed",
 )
 
 

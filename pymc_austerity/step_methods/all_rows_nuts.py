@@ -110,9 +110,10 @@ class _OnAllRows(AusterityStep):
             self._explanation = f"Left to other step methods of PyMC: {', '.join(others)}."
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
-        """Begin a chain (PyMC 6); in PyMC 5 only the generator is set."""
+        """Begin a chain (PyMC 6), which does not depend on chains before it."""
         defer_interrupts()
         its: Any = super()
+        its.reset_tuning()  # PyMC does not in the processes of a parallel run
         if hasattr(its, "setup_chain"):
             its.setup_chain(rng, tune, draws)
         else:
@@ -121,7 +122,9 @@ class _OnAllRows(AusterityStep):
     def set_rng(self, rng: Any) -> None:
         """Begin a chain (PyMC 5)."""
         defer_interrupts()
-        super().set_rng(rng)  # type: ignore[misc]
+        its: Any = super()
+        its.reset_tuning()
+        its.set_rng(rng)
 
     @property
     def constants(self) -> dict[str, Any]:

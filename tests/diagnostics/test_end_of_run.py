@@ -89,6 +89,12 @@ def test_limits_are_those_of_vehtari_et_al(shift, is_said, rng):
     assert ("times as many draws" in said) == is_said
 
 
+@pytest.mark.parametrize(("resumed", "advice"), [(0, "tune for 1,000 steps"), (1, "as many draws")])
+def test_without_tuning_only_a_resumed_run_has_learnt(resumed, advice, rng):
+    run = synthetic(2, 1_000, attrs={"tuning_steps": 0, "resumed": resumed})
+    assert advice in of(run, a=rng.normal([[0.0], [0.35]], size=(2, 1_000)))
+
+
 def test_short_runs_may_differ_by_chance(rng):
     """Of 300 entries, some have an r_hat above 1.01 in 200 independent draws."""
     assert of(synthetic(2, 100), a=rng.normal(size=(2, 100, 300))) == ""

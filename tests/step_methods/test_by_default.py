@@ -580,6 +580,15 @@ class TestAllRowsNUTS:
             firsts.append(statistics["energy"])
         assert firsts[0] != firsts[1]
 
+    def test_a_chain_does_not_depend_on_those_before(self):
+        """In the processes of a parallel run, PyMC does not reset step methods."""
+        model, seen = normal_model(100), []
+        for step in (sample(model)[0], built(model)):
+            begin_chain(step, np.random.default_rng(1))
+            _, [statistics] = step.step({"mu": np.array(0.0)})
+            seen.append((statistics["energy"], statistics["step_size"]))
+        assert seen[0] == seen[1]
+
     def test_begins_where_the_user_says(self):
         step, _ = sample(normal_model(100))
         step.reset_tuning()

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import GroupedMH
+from pymc_austerity import GroupedMH, SettingError
 from tests.running import assert_moments, built, sample
 from tests.step_methods.quadrature import normal_means
 
@@ -73,6 +73,16 @@ def test_output_has_the_variables_of_the_user(run):
     assert cost.startswith(f"Cost: less than one of {len(y):,} rows per sweep; ")
     expected = posterior["mu"] + posterior["tau"] * posterior["z"].rename(z_dim_0="a_dim_0")
     np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
+
+
+def test_a_discrete_variable_leaves_no_groups():
+    """Levels times whether they are there: no scale that could be divided by."""
+    group, y = data(3)
+    with pm.Model() as model:
+        is_there, a = pm.Bernoulli("is_there", 0.5, shape=N_GROUPS), pm.Normal("a", shape=N_GROUPS)
+        pm.Normal("y", (a * is_there)[group], 1.0, observed=y)
+    with pytest.raises(SettingError, match="some variables are discrete"):
+        built(model, GroupedMH)
 
 
 @pytest.mark.few("centered-1-8-True")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import discrete_types, underivable
+from pymc_austerity._pymc import underivable
 from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.deciding.exact import StoredResiduals, rows_named
 from pymc_austerity.errors import warn_user
@@ -263,12 +263,6 @@ def _moves(
 
 def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
     """The blocks of a model that suits the moves, the factor with most levels first."""
-    if problem.start.dtype != np.float64:
-        raise NoGroupsError("the model computes in single precision")
-    if any(v.dtype in discrete_types for v in problem.variables):
-        raise NoGroupsError("some variables are discrete")
-    if problem.shared:
-        raise NoGroupsError("other step methods move other variables")
     if not is_unconstrained(problem.variables, problem.model, None) or problem.moving_support:
         raise NoGroupsError("its variables cannot move in every direction")
     blocks = problem.blocks
@@ -387,6 +381,12 @@ def build_groups(
     posed = pose(prepared, variables, compile_kwargs)
     if posed.start.size <= only_beyond:
         raise NoGroupsError("everything can be moved at once")
+    if posed.start.dtype != np.float64:
+        raise NoGroupsError("the model computes in single precision")
+    if not posed.layout.is_continuous:
+        raise NoGroupsError("some variables are discrete")
+    if posed.shared:
+        raise NoGroupsError("other step methods move other variables")
     problem, coordinates = grouped_problem(posed)
     target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
     return BuiltGroups(posed, problem, target)
