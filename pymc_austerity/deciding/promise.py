@@ -91,13 +91,14 @@ def details_of(decider: AnyDecider) -> tuple[str, ...]:
 
 def rows_of(decider: AnyDecider) -> str:
     """Rows that a decision reads, in words."""
-    sampling = decider.target.sampling
+    sampling, n_kept = decider.target.sampling, decider.target.n_kept
     if isinstance(decider, ExactDecider):
-        n_rows, expected = decider.sampling.groups.n_rows, decider.sampling.expected_rows
+        n_rows = decider.sampling.groups.n_rows + n_kept
         if decider.test.description is FIREFLY:
             return f"the bright ones of {n_rows:,} rows per decision"
-        return typically(decider.sampling.typical_rows, expected, n_rows, "decision")
-    strata, n_kept = decider.target.sampling.strata, decider.target.n_kept
+        typical, expected = decider.sampling.typical_rows, decider.sampling.expected_rows
+        return typically(n_kept + typical, n_kept + expected, n_rows, "decision")
+    strata = decider.target.sampling.strata
     n_rows, n_first = strata.n_rows + n_kept, strata.n_first + n_kept
     if decider.test.description.acceptance == "none":
         return "no rows for decisions"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
     Alloc,
     Constant,
     DimShuffle,
@@ -234,6 +235,14 @@ class RowLikelihood:
     def placeholders(self) -> list[Variable]:
         """What stands for these arrays in graphs."""
         return [leaf.placeholder for leaf in self.leaves]
+
+    @property
+    def codes(self) -> list[int]:
+        """Positions of the leaves by which rows pick the levels that they read."""
+        nodes = toposort([self.rows])
+        picking = [node for node in nodes if isinstance(node.op, ADVANCED_SUBTENSOR_OPS)]
+        indices = [index for node in picking for index in node.inputs[1:]]
+        return [k for k, leaf in enumerate(self.leaves) if leaf.placeholder in indices]
 
     @property
     def fingerprint(self) -> str:

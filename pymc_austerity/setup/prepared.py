@@ -209,11 +209,17 @@ def first_pass(
         The log-likelihood of some rows is not finite, or rows read levels that do not exist.
     """
     positions = np.sort(rng.choice(rows.n_rows, min(_SAMPLE, rows.n_rows), replace=False))
-    values = list(start)
+    values, codes = list(start), likelihood.codes
+
+    def log_likelihoods(part: Block) -> NDArray:
+        for k in codes:
+            if (part[k] < 0).any():  # which NumPy would count from the end
+                raise IndexError("a negative code, as pandas gives to missing categories")
+        return verified.on_block(values, part)
 
     def look(first: int, block: Block) -> tuple[Block, list[int]]:
         low, high = np.searchsorted(positions, [first, first + len(block[0])])
-        wrong_here = _not_finite(lambda part: verified.on_block(values, part), block, first)
+        wrong_here = _not_finite(log_likelihoods, block, first)
         return tuple(array[positions[low:high] - first] for array in block), wrong_here
 
     kept: list[Block] = []
@@ -224,7 +230,7 @@ def first_pass(
         if len(wrong) >= _MOST_WRONG:
             break
     if wrong:
-        raise DataError(_about(wrong, rows, likelihood, verified, values))
+        raise DataError(_about(wrong, rows, likelihood, log_likelihoods))
     rows.sample = ArrayRows([np.concatenate(arrays) for arrays in zip(*kept, strict=True)])
 
 
@@ -270,15 +276,14 @@ def _about(
     wrong: Sequence[int],
     rows: SourceRows,
     likelihood: RowLikelihood,
-    verified: Verified,
-    start: list[NDArray],
+    log_likelihoods: Callable[[Block], NDArray],
 ) -> str:
     row = wrong[0]
     at_least = "at least " if len(wrong) >= _MOST_WRONG else ""
     many = f"{at_least}{min(len(wrong), _MOST_WRONG):,} row{'s' if len(wrong) > 1 else ''}"
     data = {name: array[0] for name, array in rows.data(row, row + 1).items()}
     try:
-        verified.on_block(start, rows.window(row, row + 1))
+        log_likelihoods(rows.window(row, row + 1))
     except IndexError as error:
         first_line = str(error).splitlines()[0]
         levels = {n: v for n, v in data.items() if v.dtype.kind in "iu"}

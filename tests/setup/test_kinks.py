@@ -58,6 +58,7 @@ def test_decisions_are_exact(kind, make):
     assert isinstance(step.target.sampling, PoissonSampling)
     assert 0 < step.target.n_kept < N_ROWS / 4
     assert "a kink near the mode" in step.explain()
+    assert f"of {N_ROWS:,} rows per decision" in step.summary
     approximation = step.target.approximation
     assert abs(approximation.mean[0] - mean) < sd
     assert approximation.root[0, 0] == pytest.approx(sd, rel=0.25)
