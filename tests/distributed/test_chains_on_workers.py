@@ -65,13 +65,13 @@ def simple():
     return model, step, sample(step, model, **RUN)
 
 
-def when_chains_run(client, act):
-    """Do something, in a thread, as soon as a chain of the next run is being computed."""
+def when_chains_run(client, act, *, after=3.0):
+    """Do something, in a thread, some seconds after a worker has been given a chain."""
 
     def watch():
         while not any("_chain" in key for keys in client.processing().values() for key in keys):
             time.sleep(0.02)
-        time.sleep(3.0)
+        time.sleep(after)
         act()
 
     thread = threading.Thread(target=watch, daemon=True)
@@ -137,7 +137,8 @@ def test_a_worker_that_is_killed_is_replaced(simple):
         Client(cluster) as client,
     ):
         (first,) = client.run(os.getpid).values()
-        watch = when_chains_run(client, lambda: os.kill(first, signal.SIGKILL))
+        # a new worker imports PyMC first, which takes longer
+        watch = when_chains_run(client, lambda: os.kill(first, signal.SIGKILL), after=0.5)
         idata = sample_on(model, client=client, step=step, **settings)
         watch.join()
         (second,) = client.run(os.getpid).values()

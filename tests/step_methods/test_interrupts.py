@@ -24,7 +24,9 @@ from tests.step_methods.models import normal_mean
 REPOSITORY = Path(__file__).parents[2]
 
 WAYS = [("sequential", 5, "all"), (START_METHODS[0], 3, "few"), (START_METHODS[0], 5, "all")]
-WAYS += [(context, 100, "few") for context in ("sequential", *START_METHODS)]
+# processes that begin with an import take seconds
+MANY = {"sequential": 100, "fork": 100}
+WAYS += [(context, MANY.get(context, 15), "few") for context in ("sequential", *START_METHODS)]
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes")
 
 
