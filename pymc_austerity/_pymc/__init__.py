@@ -213,8 +213,11 @@ def without_reports() -> Iterator[None]:
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")
 
 
-UNSUITABLE = ("local_adv_sub1_adv_inc_sub1", "local_zero_div", "local_elemwise_alloc")
-"""Rewrites that log an error, or never end, in graphs that do not know their shapes."""
+OF_BLAS = ("BlasOpt", "c_blas", "local_usmm")
+"""Rewrites that look for a library of linear algebra, and warn where there is none."""
+
+UNSUITABLE = ("local_adv_sub1_adv_inc_sub1", "local_zero_div", "local_elemwise_alloc", *OF_BLAS)
+"""Those, and rewrites that log an error, or never end, in graphs that do not know their shapes."""
 
 
 def stabilized(graph: Variable) -> Variable:

@@ -14,6 +14,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
+    OF_BLAS,
     Blockwise,
     CheckParameterValue,
     Elemwise,
@@ -368,7 +369,7 @@ def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
 def _numpy_mode(*include: str) -> Any:
     query = RewriteDatabaseQuery(
         include=include,
-        exclude=["fusion", "inplace", "local_pow_to_nested_squaring", "BlasOpt", "c_blas"],
+        exclude=["fusion", "inplace", "local_pow_to_nested_squaring", *OF_BLAS],
     )
     # not as a decorator: pickling looks the function up by its name
     by_node = node_rewriter([Elemwise])(_in_terms_of_numpy)

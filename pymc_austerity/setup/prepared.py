@@ -116,6 +116,15 @@ class PreparedModel:
         return SharedRows(arrays, self.rng.permutation(self.likelihood.n_rows))
 
 
+def _refuse_start_at_infinity(point: Mapping[str, NDArray]) -> None:
+    wrong = [name for name, value in point.items() if not np.isfinite(value).all()]
+    if wrong:
+        raise DataError(
+            f"initial values of {', '.join(map(repr, wrong))} are not finite: look at what their "
+            "priors depend on, or give other values, as in pm.Normal(..., initval=1.0)."
+        )
+
+
 def _say_if_mapped(model: pm.Model) -> None:
     """Log the remedy where a user may expect that rows stay in their file.
 
@@ -149,6 +158,7 @@ def prepare(
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
     point = checked_point(initial_point, model)
+    _refuse_start_at_infinity(point)
     generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
     names, folder = checked_data(data), checked_setup_folder(setup_folder, data)

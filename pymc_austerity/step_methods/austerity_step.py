@@ -120,6 +120,11 @@ class AusterityStep(WholeModelSampler):
         _log.info(self.summary)
 
     @property
+    def name_for_users(self) -> str:
+        """Name of what the user constructed."""
+        return "AusterityMH" if self.is_chosen_by_default else type(self).__name__
+
+    @property
     def constants(self) -> dict[str, Any]:
         """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         raise NotImplementedError
@@ -179,7 +184,7 @@ class AusterityStep(WholeModelSampler):
         SettingError
             Says what to do.
         """
-        name = type(self).__name__
+        name = self.name_for_users
         if self._model is None:  # a copy, from another process
             return
         if model is not self._model:

@@ -235,7 +235,7 @@ def check_step_methods(
     if not ours:
         return False
     refuse_duplicates(model)
-    name = type(ours[0]).__name__
+    name = ours[0].name_for_users
     _refuse_moved_twice(steps)
     if nuts_sampler is not None:
         raise SettingError(
@@ -278,7 +278,7 @@ def _use_settings_of_nuts(
     settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
     if not all(step.is_chosen_by_default for step in ours):
         raise SettingError(
-            f"{settings} has no effect, because {type(ours[0]).__name__} updates all variables "
+            f"{settings} has no effect, because {ours[0].name_for_users} updates all variables "
             "and NUTS is not used: leave it out."
         )
     _log.info(f"{settings} has no effect, because NUTS is not used.")
@@ -290,8 +290,8 @@ def _refuse_moved_twice(steps: list[Any]) -> None:
     for one, other in itertools.combinations(steps, 2):
         twice = [variable.name for variable in one.vars if variable in other.vars]
         if twice:
-            names = f"{type(one).__name__} and {type(other).__name__}"
+            both = (getattr(step, "name_for_users", type(step).__name__) for step in (one, other))
             raise SettingError(
-                f"{', '.join(map(repr, twice))} is moved by both {names}: name the variables of "
-                "each with vars=, or leave one of them out."
+                f"{', '.join(map(repr, twice))} is moved by both {' and '.join(both)}: name "
+                "the variables of each with vars=, or leave one of them out."
             )

@@ -83,6 +83,15 @@ def test_what_was_added(observed, in_a_list):
     refused("'late' was added", "construct a new", step=step, model=model)
 
 
+@pytest.mark.choice
+def test_a_step_method_that_was_chosen_has_the_name_of_the_user():
+    with pm.Model() as model:
+        pm.Normal("mu")
+        step = AusterityMH()
+        pm.Normal("late")
+    refused("'late' was added", "construct a new AusterityMH", step=step, model=model)
+
+
 @pytest.mark.parametrize("name", ["nutpie", "numpyro"])
 def test_another_sampler(paper, name):
     model, step = paper

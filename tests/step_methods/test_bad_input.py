@@ -30,6 +30,12 @@ def refused(error, *words, model=None, **arguments):
         AusterityMH(**arguments)
 
 
+def test_a_start_at_infinity():
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", initval=np.inf), 1.0, observed=np.zeros(5))
+    refused(DataError, "'mu'", "not finite", "initval", model=model, epsilon=0.05)
+
+
 OF_A_MEAN = [
     *(
         (SettingError, {"sampling": x}, [f"sampling={x!r}", "'windows'", "'fresh'"])
