@@ -75,9 +75,10 @@ class Efficiency(NamedTuple):
             tries if moved is None else 0,
         )
 
-    def discounted(self) -> "Efficiency":
-        """Efficiency with half the weight on the proposals so far, which precede convergence."""
-        return Efficiency._make([*(0.5 * each for each in self[:-1]), self.waiting])
+    def following(self, earlier: "Efficiency") -> "Efficiency":
+        """Efficiency of these proposals and of those before them."""
+        both = zip(self[:-1], earlier[:-1], strict=True)
+        return Efficiency._make([*map(sum, both), self.waiting])
 
     @property
     def distance_per_wait(self) -> float:
@@ -138,8 +139,8 @@ class MixtureState(NamedTuple):
         Probability of each component.
     cumulative : tuple of float
         Running sum of `shares`.
-    efficiencies : tuple of Efficiency
-        Distance travelled and cost of each component.
+    efficiencies, earlier : tuple of Efficiency
+        Distance travelled and cost of each component, in the current window and in the one before.
     inverse_root : float array, shape (d, d), or None
         Converts jumps to units of the normal approximation.
     chosen : int
@@ -152,6 +153,7 @@ class MixtureState(NamedTuple):
     shares: NDArray[np.float64]
     cumulative: tuple[float, ...]
     efficiencies: tuple[Efficiency, ...]
+    earlier: tuple[Efficiency, ...]
     inverse_root: NDArray[np.float64] | None
     chosen: int = 0
     n_steps: int = 0
@@ -163,13 +165,15 @@ class ProposalMixture:
     """Proposals from several components, one of which is chosen at random for each step.
 
     During tuning, half of the steps go to the most efficient component, and half are shared equally
-    among all components. Efficiency is the squared distance of a component's moves, in units of the
-    normal approximation, divided by the wait for a move and by the rows read. The wait is that of a
-    randomly chosen step, the mean square of the waits divided by their mean, so that a component
-    that is occasionally stuck for long is not mistaken for a fast one; and the rows of a few
-    decisions that read very many count for all components, because any of them might have made
-    these. When tuning ends, the best component gets all steps except for `smallest_share`, which
-    goes to the last component: the one that works where the others fail.
+    among all components, in windows of which each is twice as long as the one before. Windows
+    before the last two are forgotten: moves that arrive from afar are longer than any later.
+    Efficiency is the squared distance of a component's moves, in units of the normal approximation,
+    divided by the wait for a move and by the rows read. The wait is that of a randomly chosen step,
+    the mean square of the waits divided by their mean, so that a component that is occasionally
+    stuck for long is not mistaken for a fast one; and the rows of a few decisions that read very
+    many count for all components, because any of them might have made these. When tuning ends, the
+    best component gets all steps except for `smallest_share`, which goes to the last component: the
+    one that works where the others fail.
 
     Parameters
     ----------
@@ -219,6 +223,7 @@ class ProposalMixture:
             shares=shares,
             cumulative=_cumulative(shares),
             efficiencies=(Efficiency(),) * k,
+            earlier=(Efficiency(),) * k,
             inverse_root=None if approximation is None else approximation.inverse_root,
         )
 
@@ -253,7 +258,8 @@ class ProposalMixture:
         return state._replace(
             shares=shares,
             cumulative=_cumulative(shares),
-            efficiencies=tuple(efficiency.discounted() for efficiency in state.efficiencies),
+            efficiencies=tuple(Efficiency(waiting=each.waiting) for each in state.efficiencies),
+            earlier=state.efficiencies,
             n_steps=0,
             window=2 * state.window,
         )
@@ -272,7 +278,8 @@ class ProposalMixture:
         return self.components[state.chosen].current_scaling(state.states[state.chosen])
 
     def _best(self, state: MixtureState) -> int:
-        gains = distances_per_row(state.efficiencies)
+        pairs = zip(state.efficiencies, state.earlier, strict=True)
+        gains = distances_per_row([now.following(before) for now, before in pairs])
         return int(np.argmax(gains)) if any(gains) else len(self.components) - 1
 
 

@@ -144,6 +144,20 @@ def test_long_waits_count_for_more_than_their_share():
     np.testing.assert_array_equal(mixture.freeze(state).shares, [0.0, 1.0])
 
 
+def test_the_way_to_the_posterior_is_forgotten():
+    """The first moves are a hundred times as long as any later ones."""
+    mixture = ProposalMixture(
+        components=(CrankNicolsonProposal(1.0), RandomWalkProposal()), smallest_share=0.0
+    )
+    state = mixture.init(Layout.continuous(1), standard_normal(1)[1])
+    of_first = outcomes_of([0] * 75 + [1] * 300, 1.0)
+    of_second = outcomes_of([1] * 75, 100.0) + outcomes_of([0, 1, 0] * 100, 0.5)
+    for both in zip(of_first, of_second, strict=True):
+        for chosen, outcome in enumerate(both):
+            state = mixture.tune(state._replace(chosen=chosen), outcome)
+    np.testing.assert_array_equal(mixture.freeze(state).shares, [1.0, 0.0])
+
+
 def test_all_are_tried_before_anything_is_known(rng):
     mixture = ProposalMixture()
     _, approximation = standard_normal(2)
