@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
-from math import factorial, pi, sqrt
+from math import comb, factorial, pi, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -266,6 +266,20 @@ def _gammaln(x: Interval, order: int) -> list[Interval]:
 
 
 gammaln = _where(_is_positive, _gammaln)
+
+
+def _gamma(x: Interval, order: int) -> list[Interval]:
+    """By the derivatives of its logarithm, as the first one is its product with that of these."""
+    found = [_over(special.gamma, x, (_MINIMUM_OF_GAMMALN,))]
+    _, *logarithmic = _gammaln(x, order)
+    for n in range(order):
+        products = (jets.multiply(found[k], logarithmic[n - k]) for k in range(n + 1))
+        terms = (jets.scale(product, float(comb(n, k))) for k, product in enumerate(products))
+        found.append(reduce(jets.add, terms))
+    return found
+
+
+gamma = _where(_is_positive, _gamma)
 
 
 def psi(x: Interval, order: int) -> list[Interval]:

@@ -207,6 +207,7 @@ _FUNCTIONS = {
         lambda do, y, x: [do("Neg", do("Reciprocal", do("Expm1", do("Neg", x))))],
         e.log1mexp, is_steep=True,
     ),
+    "Gamma": _costly("math.gamma({0})", lambda do, y, x: [do("Mul", y, do("Psi", x))], e.gamma),
     "GammaLn": _costly("math.lgamma({0})", lambda do, y, x: [do("Psi", x)], e.gammaln),
     "Psi": _costly("digamma({0})", lambda do, y, x: [do("TriGamma", x)], e.psi),
     "TriGamma": _costly("trigamma({0})"),

@@ -42,6 +42,7 @@ UNARY = {
     "Softplus": (lambda x: np.logaddexp(0, x), REAL),
     "Sigmoid": (special.expit, REAL),
     "Log1mexp": (lambda x: np.log(-np.expm1(x)), NEGATIVE[(NEGATIVE > -0.69)]),
+    "Gamma": (special.gamma, np.append(POSITIVE[POSITIVE < 170], np.nan)),
     "GammaLn": (special.gammaln, np.append(POSITIVE, [0.0, np.nan])),
     "Psi": (special.digamma, np.array([1e-8, 0.1, 1.0, 2.5, 9.9, 10.0, 1e6, np.nan])),
     "TriGamma": (_trigamma, np.array([1e-8, 0.1, 1.0, 2.5, 9.9, 10.0, 1e6, np.nan])),

@@ -17,6 +17,7 @@ FUNCTIONS = {
     "erfcx": (enclosures.erfcx, special.erfcx, (-2.0, 4.0)),
     "exp": (enclosures.exp, np.exp, REAL),
     "expm1": (enclosures.expm1, np.expm1, REAL),
+    "gamma": (enclosures.gamma, special.gamma, POSITIVE),
     "gammaln": (enclosures.gammaln, special.gammaln, POSITIVE),
     "log": (enclosures.log, np.log, POSITIVE),
     "log1mexp": (enclosures.log1mexp, lambda x: np.log(-np.expm1(x)), NEGATIVE),

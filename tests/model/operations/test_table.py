@@ -20,7 +20,7 @@ OF_ONE = [
     for name, row in OPERATIONS.items()
     if row.slopes and list(inspect.signature(row.slopes).parameters) == ["do", "y", "x"]
 ]
-_OF_POSITIVE = ("GammaLn", "Log", "Log2", "Log10", "Psi", "Sqrt")
+_OF_POSITIVE = ("Gamma", "GammaLn", "Log", "Log2", "Log10", "Psi", "Sqrt")
 POINTS = {name: [0.2, 0.9, 3.1] for name in _OF_POSITIVE} | {"Log1mexp": [-2.5, -0.3]}
 STEP = 1e-5
 
