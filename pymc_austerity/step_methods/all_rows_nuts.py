@@ -110,21 +110,23 @@ class _OnAllRows(AusterityStep):
             self._explanation = f"Left to other step methods of PyMC: {', '.join(others)}."
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
-        """Begin a chain (PyMC 6), which does not depend on chains before it."""
-        defer_interrupts()
+        """Begin a chain (PyMC 6); in PyMC 5 only the generator is set."""
         its: Any = super()
-        its.reset_tuning()  # PyMC does not in the processes of a parallel run
         if hasattr(its, "setup_chain"):
+            self._begin_anew()
             its.setup_chain(rng, tune, draws)
         else:
-            its.set_rng(rng)
+            self.set_rng(rng)
 
     def set_rng(self, rng: Any) -> None:
         """Begin a chain (PyMC 5)."""
+        self._begin_anew()
+        super().set_rng(rng)  # type: ignore[misc]
+
+    def _begin_anew(self) -> None:
+        """Forget chains before, which PyMC does not see to in the processes of a parallel run."""
         defer_interrupts()
-        its: Any = super()
-        its.reset_tuning()
-        its.set_rng(rng)
+        self.reset_tuning()  # type: ignore[attr-defined]
 
     @property
     def constants(self) -> dict[str, Any]:

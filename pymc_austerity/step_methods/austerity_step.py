@@ -71,6 +71,8 @@ class AusterityStep(WholeModelSampler):
         What its stages took, in seconds.
     deterministics_by_row : tuple of str
         Deterministics with one entry per row.
+    constructed_as : str
+        Name of what the user constructed.
     is_chosen_by_default : bool
         Whether the user left the choice of a step method to `AusterityMH`.
     steps_per_draw : int
@@ -84,6 +86,7 @@ class AusterityStep(WholeModelSampler):
     setup_seconds: float
     stages: Mapping[str, float] = {}
     deterministics_by_row: tuple[str, ...] = ()
+    constructed_as: str
     is_chosen_by_default: bool = False
     steps_per_draw: int = 1
     learnt: Any = None
@@ -94,7 +97,7 @@ class AusterityStep(WholeModelSampler):
     def __init_subclass__(cls, *, shown_as: str = "", **kwargs: Any) -> None:
         """Show the name that users know, in PyMC's log as in ours."""
         super().__init_subclass__(**kwargs)
-        cls.__name__ = shown_as or cls.__name__
+        cls.__name__ = cls.constructed_as = shown_as or cls.__name__
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, unless the chain was interrupted since the previous one."""
@@ -118,11 +121,6 @@ class AusterityStep(WholeModelSampler):
         types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
         self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
         _log.info(self.summary)
-
-    @property
-    def name_for_users(self) -> str:
-        """Name of what the user constructed."""
-        return "AusterityMH" if self.is_chosen_by_default else type(self).__name__
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -184,7 +182,7 @@ class AusterityStep(WholeModelSampler):
         SettingError
             Says what to do.
         """
-        name = self.name_for_users
+        name = self.constructed_as
         if self._model is None:  # a copy, from another process
             return
         if model is not self._model:

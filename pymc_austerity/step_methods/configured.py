@@ -110,6 +110,7 @@ class Configured(WholeModelSampler):
         model = checked_model(self._request.model if model is None else model)
         with setup_progress(type(self).__name__, "looking at the model") as say:
             step = self._set_up(checked_variables(self._request.vars, model), model, say)
+        step.constructed_as = type(self).__name__
         step.end_setup(say.seconds)
         return step
 
@@ -235,7 +236,7 @@ def check_step_methods(
     if not ours:
         return False
     refuse_duplicates(model)
-    name = ours[0].name_for_users
+    name = ours[0].constructed_as
     _refuse_moved_twice(steps)
     if nuts_sampler is not None:
         raise SettingError(
@@ -278,7 +279,7 @@ def _use_settings_of_nuts(
     settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
     if not all(step.is_chosen_by_default for step in ours):
         raise SettingError(
-            f"{settings} has no effect, because {ours[0].name_for_users} updates all variables "
+            f"{settings} has no effect, because {ours[0].constructed_as} updates all variables "
             "and NUTS is not used: leave it out."
         )
     _log.info(f"{settings} has no effect, because NUTS is not used.")
@@ -290,7 +291,7 @@ def _refuse_moved_twice(steps: list[Any]) -> None:
     for one, other in itertools.combinations(steps, 2):
         twice = [variable.name for variable in one.vars if variable in other.vars]
         if twice:
-            both = (getattr(step, "name_for_users", type(step).__name__) for step in (one, other))
+            both = (getattr(step, "constructed_as", type(step).__name__) for step in (one, other))
             raise SettingError(
                 f"{', '.join(map(repr, twice))} is moved by both {' and '.join(both)}: name "
                 "the variables of each with vars=, or leave one of them out."

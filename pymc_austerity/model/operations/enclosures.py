@@ -269,11 +269,11 @@ gammaln = _where(_is_positive, _gammaln)
 
 
 def _gamma(x: Interval, order: int) -> list[Interval]:
-    """By the derivatives of its logarithm, as the first one is its product with that of these."""
+    """Each derivative is one of the product of the function and the slope of its logarithm."""
     found = [_over(special.gamma, x, (_MINIMUM_OF_GAMMALN,))]
-    _, *logarithmic = _gammaln(x, order)
-    for n in range(order):
-        products = (jets.multiply(found[k], logarithmic[n - k]) for k in range(n + 1))
+    _, *slopes = _gammaln(x, order)
+    for n in range(order):  # by the rule of Leibniz
+        products = (jets.multiply(found[k], slopes[n - k]) for k in range(n + 1))
         terms = (jets.scale(product, float(comb(n, k))) for k, product in enumerate(products))
         found.append(reduce(jets.add, terms))
     return found
