@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
+
+from numba.core import event
 
 
 class SetupTooLongError(RuntimeError):
@@ -27,7 +30,11 @@ _uncounted: ContextVar[float] = ContextVar("_uncounted", default=0.0)
 
 
 def counted() -> float:
-    """Seconds of processor time without what is not counted."""
+    """Seconds of processor time without what is not counted.
+
+    That is the work inside `uncounted`, and the compilation of functions of this package: they
+    serve all models, and a choice must not depend on whether an earlier process has made one.
+    """
     return time.process_time() - _uncounted.get()
 
 
@@ -76,15 +83,31 @@ def reviewed(after: float, ask: Callable[[], float]) -> Iterator[None]:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Do not count the time of what is done.
-
-    For functions that serve all models, and are compiled by the first set-up on a machine.
-    """
+    """Do not count the time of what is done."""
     before, started = _uncounted.get(), time.process_time()
     try:
         yield
     finally:
         _uncounted.set(before + time.process_time() - started)
+
+
+class _SharedCode(event.Listener):
+    """Does not count the time in which numba compiles a function of this package."""
+
+    def __init__(self) -> None:
+        self._begun: list[float] = []
+
+    def on_start(self, event: Any) -> None:
+        self._begun.append(time.process_time())
+
+    def on_end(self, event: Any) -> None:
+        seconds = time.process_time() - self._begun.pop()
+        module = str(event.data["dispatcher"].py_func.__module__)
+        if not self._begun and module.startswith("pymc_austerity."):
+            _uncounted.set(_uncounted.get() + seconds)
+
+
+event.register("numba:compile", _SharedCode())
 
 
 def end_if_late() -> None:

@@ -2,13 +2,21 @@
 
 import time
 
+import numba
 import numpy as np
 import pymc as pm
 import pytest
 
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.rows import ArrayRows, sum_over_rows
-from pymc_austerity.time_limit import SetupTooLongError, reviewed, share_of_rest, uncounted, within
+from pymc_austerity.time_limit import (
+    SetupTooLongError,
+    counted,
+    reviewed,
+    share_of_rest,
+    uncounted,
+    within,
+)
 
 
 def add_up():
@@ -36,6 +44,21 @@ def test_what_is_done_once_on_a_machine_does_not_count():
             while time.process_time() - started < 0.3:
                 pass
         add_up()
+
+
+@pytest.mark.parametrize(
+    ("module", "counts"), [("pymc_austerity.rows", False), ("pymc_austerity_of_others", True)]
+)
+def test_compiling_what_serves_all_models_does_not_count(module, counts):
+    def largest(values):
+        return np.sort(values)[-1]
+
+    largest.__module__ = module
+    began, began_counting = time.process_time(), counted()
+    numba.njit(largest)(np.ones(3))
+    share = (counted() - began_counting) / (time.process_time() - began)
+    assert (share > 0.99) == counts
+    assert (share < 0.2) != counts
 
 
 def test_a_limit_in_another_one_ends_first():

@@ -12,7 +12,7 @@ from pymc_austerity.control_variates import NoAnchorError
 from pymc_austerity.proposals import DualAveraging, hamiltonian
 from pymc_austerity.proposals.adaptation import covariance_estimate
 from pymc_austerity.proposals.protocols import root_of
-from pymc_austerity.time_limit import end_if_late, uncounted
+from pymc_austerity.time_limit import end_if_late
 
 
 class KnownGradient(Protocol):
@@ -231,9 +231,7 @@ def explored(
         width in some direction.
     """
     root = before = surrogate.root
-    with uncounted():
-        x = surrogate.coordinates(start)
-        surrogate.walk(x, root, surrogate.step_size, _TIME, 0, np.random.default_rng(0))
+    x = surrogate.coordinates(start)
     shrinking: dict[str, Any] = {"known": root @ root.T, "per_entry": 2.0} if is_informed else {}
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:

@@ -1,6 +1,5 @@
 """Decisions on all rows, where reading them once for many proposals is cheaper than a few rows."""
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from pymc_austerity.setup.by_influence import FEWEST_FIRST_ROWS, expected_first_
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.target import About, Target
+from pymc_austerity.time_limit import counted
 
 _SOME_ROWS = 4_096
 _WORTH = 4.0
@@ -162,9 +162,9 @@ def _some_rows(problem: Problem) -> tuple[Block, float]:
     """Random rows, and the seconds that it takes to read one of them."""
     n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
     chosen = rng.choice(n_rows, min(n_rows, _SOME_ROWS), replace=False)
-    started = time.process_time()
+    started = counted()
     some = ArrayRows(problem.likelihood.arrays).take(chosen)
-    return some, (time.process_time() - started) / chosen.size
+    return some, (counted() - started) / chosen.size
 
 
 def _draws(approximation: GaussianApproximation, problem: Problem) -> NDArray:
@@ -177,9 +177,9 @@ def _seconds_of_all(sums: RowTotals, points: NDArray, some: Block, n_rows: int) 
     """Of a decision on all rows, as part of a pass for many of them."""
     totals = TotalsOfAll(sums, ArrayRows(some))
     totals(points)  # compile
-    started = time.process_time()
+    started = counted()
     totals(points)
-    seconds = (time.process_time() - started) / len(points)
+    seconds = (counted() - started) / len(points)
     return _OVERHEAD + seconds * n_rows / len(some[0])
 
 
@@ -188,8 +188,8 @@ def _seconds_of_some(about: About, some: Block, per_row: float) -> float:
     pairs, function = about.pilot_pairs(), about.residuals.function
     rows = ArrayRows(about.residuals.block_of(some))
     function(*pairs[0], *rows.window(0, 1))  # compile
-    started = time.process_time()
+    started = counted()
     scores = influence_scores(function, pairs, rows)
-    per_row += (time.process_time() - started) / (len(pairs) * scores.size)
+    per_row += (counted() - started) / (len(pairs) * scores.size)
     expected = expected_first_look(scores, about.problem.likelihood.n_rows, about.settings)
     return per_row * max(expected.expected_rows, FEWEST_FIRST_ROWS)

@@ -57,7 +57,14 @@ from pymc_austerity.step_methods.short_chains import (
     steps_per_draw,
 )
 from pymc_austerity.step_methods.wide_hmc import WideHMC
-from pymc_austerity.time_limit import SetupTooLongError, reviewed, share_of_rest, within
+from pymc_austerity.time_limit import (
+    SetupTooLongError,
+    counted,
+    reviewed,
+    share_of_rest,
+    uncounted,
+    within,
+)
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -196,7 +203,7 @@ class _Choice:
     """
 
     def __init__(self, request: Request, variables: Sequence, model: pm.Model, say: Stage) -> None:
-        self._started, self._own, self.say = time.perf_counter(), -time.process_time(), say
+        self._started, self._begun, self.say = time.perf_counter(), counted(), say
         self.request, self._variables, self.model = request, variables, model
         self._point = _checked(request, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
@@ -231,17 +238,13 @@ class _Choice:
     @contextmanager
     def _with_nuts(self, stage: str) -> Iterator[None]:
         """A stage of which the time is not that of the other samplers."""
-        began = time.process_time()
-        try:
-            with self.say.shown(stage), _one_thread():
-                yield
-        finally:
-            self._own -= time.process_time() - began
+        with self.say.shown(stage), _one_thread(), uncounted():
+            yield
 
     @property
-    def _seconds_left(self) -> float:
-        """Processor time that the set-up and the short chains of other samplers may still take."""
-        return _time_for_setup(self.costs[0]) - (self._own + time.process_time())
+    def _spent(self) -> float:
+        """Processor time of the set-up and the short chains of other samplers."""
+        return counted() - self._begun
 
     def measure(self, *, is_first: bool = False) -> bool:
         """Find out what NUTS takes, where it moves all variables and can begin.
@@ -274,11 +277,11 @@ class _Choice:
 
     def best_on_few_rows(self) -> _Best:
         """The best step method of this package, beside a NUTS that is tried where that decides."""
-        begun = time.process_time()
+        begun = counted()
         after = max(_SURE_SECONDS, _SURE_SHARE * self.costs[0].of_run)
         with reviewed(after, self._time_beside_nuts):
             best = self._on_few_rows(_time_for_setup(self.costs[0]))
-        spent = time.process_time() - begun
+        spent = counted() - begun
         if not (best.is_open and self._tries_nuts()):
             return best
         if not best.is_late:
@@ -304,7 +307,7 @@ class _Choice:
         try:
             with within(seconds):
                 for step in self._candidates():
-                    step.setup_seconds = self._own + time.process_time()
+                    step.setup_seconds = self._spent
                     if isinstance(step, WideHMC):  # it was tried at set-up
                         tried = [(step, step.tried)]
                         break
@@ -348,7 +351,8 @@ class _Choice:
                     is_nuts = bool(reason_against(step, found, self.costs))
                     run = self.costs[0].of_run if is_nuts else seconds_of_run(found, self.costs)
                     self._watch_nuts(WATCHING_SHARE * run)
-                longer = looked_at(step, found, self._point, self.costs, self._seconds_left)
+                left = _time_for_setup(self.costs[0]) - self._spent
+                longer = looked_at(step, found, self._point, self.costs, left)
                 seen.append(_Best(step, longer, reason_against(step, longer, self.costs)))
                 if not seen[-1].why_not:
                     return seen[-1]

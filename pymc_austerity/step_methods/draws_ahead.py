@@ -37,7 +37,6 @@ from pymc_austerity.setup.compiled_target import (
 )
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.statistics import of_transitions
-from pymc_austerity.time_limit import uncounted
 
 _SIZE_OF_MOVES = CrankNicolsonProposal().b
 _USUAL = {"n_looks": 1.0, "standardized_mean": math.nan}
@@ -317,8 +316,7 @@ def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) ->
     """Compile what the chains will need, or read what an earlier process compiled."""
     state = proposal.init(target.layout, target.approximation)
     rng = np.random.default_rng(0)
-    with uncounted():
-        _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
+    _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
 
 
 def draws_ahead(

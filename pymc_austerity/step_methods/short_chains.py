@@ -1,7 +1,6 @@
 """Short chains at the end of set-up: what they show, and what that says beside NUTS."""
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from pymc_austerity.step_methods.expected_time import IN_TAILS, TRANSITIONS, Cos
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from pymc_austerity.step_methods.interrupts import restore_interrupts
+from pymc_austerity.time_limit import counted
 
 _N_CHAINS = 4
 _FIRST_STEPS = 3
@@ -130,13 +130,13 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
     first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
     try:
         list(_chain(step, point, names, first, np.inf, _FIRST_STEPS))
-        started = time.process_time()
+        started = counted()
         seconds = most_seconds / _N_CHAINS
         chains = [list(_chain(step, point, names, rng, seconds, n_steps)) for rng in others]
     finally:  # as if no chain had begun
         step.reset_tuning()
         restore_interrupts()
-    per_step = (time.process_time() - started) / sum(map(len, chains))
+    per_step = (counted() - started) / sum(map(len, chains))
     n_made = min(map(len, chains))
     cost = float(np.mean([share for chain in chains for _, share in chain])), n_made
     n_kept = n_made // 2
@@ -176,12 +176,12 @@ def _chain(
     """Where each step leads, and the share of the rows that it reads."""
     step.set_rng(rng)
     current = dict(point)
-    started = time.process_time()
+    started = counted()
     for n_made in range(1, n_steps + 1):
         current, statistics = step.step(current)
         place = np.concatenate([_seen(current[name]) for name in names])
         yield place, sum(stats["data_fraction"] for stats in statistics)
-        spent = time.process_time() - started
+        spent = counted() - started
         if spent > (seconds if n_made >= FEWEST_STEPS else _PATIENCE * seconds):
             return
 
@@ -204,9 +204,9 @@ def is_clear(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
 def glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) -> Probe:
     """What chains show in a small part of the time of set-up."""
     few, many = _PROBE_STEPS
-    seconds, began = _usual_seconds(step), time.process_time()
+    seconds, began = _usual_seconds(step), counted()
     found = probe(step, point, seconds, few)
-    spent = time.process_time() - began  # more than was given, where few steps take it
+    spent = counted() - began  # more than was given, where few steps take it
     longer = _PROBE_SHARE_OF_COMPILATION * costs[0].compilation  # of NUTS, which comes next
     is_much = longer > max(_LONGER_CHAINS * seconds, spent)
     if is_much and found.n_steps < few and leaves_a_doubt(step, found, costs):
@@ -225,7 +225,7 @@ def looked_at(
     """What longer chains show, where those before them left a doubt."""
     usual = _usual_seconds(step)
     own = max(WATCHING_SHARE * seconds_of_run(found, costs), usual)
-    ends = time.process_time() + most_seconds
+    ends = counted() + most_seconds
     longest = min(_PROBE_SHARE_OF_NUTS * costs[0].of_run, own, most_seconds)
     watched = costs[0].per_draw / max(costs[0].share_effective, MIXES)  # NaN if it was not
     if longest < usual or found.seconds_per_effective_draw > _OUT_OF_REACH * watched:
@@ -239,7 +239,7 @@ def looked_at(
             if _LONGER_CHAINS * found.seconds > longest:
                 return found
             n_before, found = found.n_steps, probe(step, point, longest, n_steps)
-            longest = min(longest, ends - time.process_time())
+            longest = min(longest, ends - counted())
             if longest < usual or found.n_steps < _LONGER_CHAINS * n_before:
                 return found
     if may_stay(step, found, costs) and not reason_against(step, found, costs):

@@ -1,7 +1,6 @@
 """Hamiltonian moves on all rows of wide models, about a normal distribution near the posterior."""
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.short_chains import Probe
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words
+from pymc_austerity.time_limit import counted
 
 _FEWEST_ACCEPTED, _TRIALS, _MOST_KICKS = 0.65, 8, 12
 _AS_GOOD_AS = 1_600
@@ -220,13 +220,13 @@ def _chosen(
     place = moves.place(rng.standard_normal(reference.mean.size))
     while moves.n_kicks < _MOST_KICKS:
         moves = SplitHamiltonian(posterior, reference, moves.n_kicks + 1)
-        accepted, began = 0.0, time.process_time()
+        accepted, began = 0.0, counted()
         for _ in range(_TRIALS):
             end, log_ratio = moves.move(place, rng)
             accepted += math.exp(min(log_ratio, 0.0)) / _TRIALS
             place = end if log_uniform(rng) < log_ratio else place
         if accepted > _FEWEST_ACCEPTED:
             share = accepted / (2.0 - accepted)  # of independent proposals
-            per_move = (time.process_time() - began) / _TRIALS
+            per_move = (counted() - began) / _TRIALS
             return moves, accepted, Probe("", per_move / share, share, 1.0, _AS_GOOD_AS)
     raise SettingError("no normal distribution is near to the posterior")
