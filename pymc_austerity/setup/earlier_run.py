@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import make_initial_point_fn
 from pymc_austerity.deciding.decider import DecisionState
 from pymc_austerity.deciding.exact import AnyDecider, ExactState
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import Sweep
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.coordinates import Coordinates
@@ -91,28 +91,12 @@ def earlier_run(resume: Any, variables: list, own: list, model: pm.Model) -> Ear
 
     Raises
     ------
-    SettingError, SettingTypeError
+    SettingError
         It is not a run of this model, or has too few draws.
     """
     if resume is None:
         return None
-    if not hasattr(resume, "posterior"):
-        raise SettingTypeError(
-            f"resume of type {type(resume).__name__} is not an earlier run: give what pm.sample "
-            "returned."
-        )
-    posterior = draws_of_model("resume", resume)
-    needed = {model.values_to_rvs[variable].name for variable in [*variables, *own]}
-    # bounds of a variable may be other variables, which other step methods move
-    names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in posterior]
-    draws = {name: _draws_of(name, posterior) for name in names}
-    shapes = model.eval_rv_shapes()
-    for name, values in draws.items():
-        if values.shape[2:] != tuple(map(int, shapes[name])):
-            raise SettingError(
-                f"resume has draws of shape {values.shape[2:]} of {name!r}, which has shape "
-                f"{tuple(map(int, shapes[name]))} in this model: give a run of this model."
-            )
+    draws = checked_draws(resume, [*variables, *own], model)
     n_chains, n_draws = next(iter(draws.values())).shape[:2]
     if n_chains * n_draws < _FEWEST_DRAWS:
         raise SettingError(
@@ -124,6 +108,36 @@ def earlier_run(resume: Any, variables: list, own: list, model: pm.Model) -> Ear
     points = list(_unconstrained(draws, np.concatenate([spaced, last]), model))
     points, ends = points[: spaced.size], points[spaced.size :]
     return EarlierRun(*starmap(_raveled, [(points, variables), (ends, variables), (ends, own)]))
+
+
+def checked_draws(resume: Any, variables: list, model: pm.Model) -> dict[str, NDArray]:
+    """The draws of an earlier run, each of shape (chains, draws, ...), once they fit the model.
+
+    Parameters
+    ----------
+    resume : InferenceData or DataTree
+    variables : list
+        Value variables that it must have draws of.
+    model : pymc.Model
+
+    Raises
+    ------
+    SettingError
+        It is not a run of this model.
+    """
+    posterior = draws_of_model("resume", resume)
+    needed = {model.values_to_rvs[variable].name for variable in variables}
+    # bounds of a variable may be other variables, which other step methods move
+    names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in posterior]
+    draws = {name: _draws_of(name, posterior) for name in names}
+    shapes = model.eval_rv_shapes()
+    for name, values in draws.items():
+        if values.shape[2:] != tuple(map(int, shapes[name])):
+            raise SettingError(
+                f"resume has draws of shape {values.shape[2:]} of {name!r}, which has shape "
+                f"{tuple(map(int, shapes[name]))} in this model: give a run of this model."
+            )
+    return draws
 
 
 def _raveled(points: Sequence[dict[str, NDArray]], variables: list) -> NDArray:

@@ -16,7 +16,7 @@ from pymc_austerity.model import refuse_simulators, rows_observed, rows_of_terms
 from pymc_austerity.model.rewritten import on_full_data
 from pymc_austerity.setup.build import SeveralModesError
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
-from pymc_austerity.setup.earlier_run import earlier_run
+from pymc_austerity.setup.earlier_run import checked_draws, earlier_run
 from pymc_austerity.setup.levels.build import MOST_AT_ONCE
 from pymc_austerity.setup.model_inputs import checked_point
 from pymc_austerity.setup.problem import pose
@@ -205,7 +205,7 @@ class _Choice:
     def __init__(self, request: Request, variables: Sequence, model: pm.Model, say: Stage) -> None:
         self._started, self._begun, self.say = time.perf_counter(), counted(), say
         self.request, self._variables, self.model = request, variables, model
-        self._point = _checked(request, model)
+        self._point = _checked(request, variables, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
         observed = rows_observed(whole)
         self.rows = observed if named is None else rows_of_terms(whole, named)
@@ -439,9 +439,11 @@ def _is_long(cost: CostOfNUTS, size: Size) -> bool:
     return cost.of_run >= max(least, _TIMES_COMPILED * cost.compilation)
 
 
-def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
+def _checked(request: Request, variables: Sequence, model: pm.Model) -> dict[str, Any]:
     """The model's initial point; values that cannot be used are errors, not reasons for NUTS."""
     checked_point(request.options.initial_point, model)
+    if request.resume is not None:
+        checked_draws(request.resume, list(variables), model)
     refuse_simulators(model)
     return checked_point(None, model)
 

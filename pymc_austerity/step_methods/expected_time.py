@@ -27,7 +27,7 @@ _PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 2.0e-5, 8e-10, 4e-10
 and a product with one of the numbers that belong to the rows."""
 _OF_COSTLY, _OF_SPECIAL = 10, 22
 """Additions that take as long as an exponential, and as a special function such as log-gamma."""
-_SPECIAL = {"GammaLn", "Psi", "TriGamma", "Erf", "Erfc", "Erfcx", "LogNormalProbability"}
+_SPECIAL = {"Gamma", "GammaLn", "Psi", "TriGamma", "Erf", "Erfc", "Erfcx", "LogNormalProbability"}
 _OF_SPARSE = 2
 """Numbers of a dense matrix that take as long as one of a sparse one."""
 TRANSITIONS = 4_000

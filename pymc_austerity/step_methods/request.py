@@ -17,7 +17,7 @@ from pymc_austerity.arguments import (
     unless_auto,
 )
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.model_inputs import checked_compile_kwargs, checked_generator
@@ -176,6 +176,11 @@ class Request:
         checked_generator(self.rng)
         if self.resume is not None and not self.options.tune:
             raise SettingError("resume has no effect with tune=False: leave one of them out.")
+        if self.resume is not None and not hasattr(self.resume, "posterior"):
+            raise SettingTypeError(
+                f"resume of type {type(self.resume).__name__} is not an earlier run: give what "
+                "pm.sample returned."
+            )
 
     @cached_property
     def settings(self) -> Settings:

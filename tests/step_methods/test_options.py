@@ -3,6 +3,7 @@
 import inspect
 import pickle
 from dataclasses import FrozenInstanceError, fields
+from types import SimpleNamespace
 from typing import get_type_hints
 
 import numpy as np
@@ -94,7 +95,8 @@ def test_only_what_differs_from_a_default_is_given():
     table = np.zeros(3)
     assert Options().given == {} and Options(axis=np.int64(0)).given == {}
     assert Options(initial_point={"x": table}).given == {"initial_point": {"x": table}}
-    written = pickle.loads(pickle.dumps(Request(test="".join(["au", "to"]), resume=table)))
+    run = SimpleNamespace(posterior=table)
+    written = pickle.loads(pickle.dumps(Request(test="".join(["au", "to"]), resume=run)))
     assert set(written.given) == {"resume"}
 
 

@@ -7,6 +7,7 @@ import xarray as xr
 
 from pymc_austerity import AusterityMH, GroupedMH, SettingError, SettingTypeError, report
 from pymc_austerity.setup.earlier_run import earlier_run
+from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from tests.running import assert_alike, built, sample
 from tests.step_methods.models import normal_mean, normal_regression
@@ -127,7 +128,7 @@ def test_other_runs_are_refused(first):
     model, earlier = first
     with normal_mean(), pytest.raises(SettingError, match="no draws of 'mu'"):
         AusterityMH(resume=earlier)
-    with model, pytest.raises(SettingTypeError, match="resume of type dict"):
+    with pytest.raises(SettingTypeError, match="resume of type dict"):  # before it has a model
         AusterityMH(resume={"beta": 1.0})
     with model, pytest.raises(SettingError, match="resume has no effect with tune=False"):
         AusterityMH(resume=earlier, tune=False)
@@ -148,6 +149,13 @@ def of_nuts():
         pm.Normal("y", b[0] + b[1] * (x - 99.0), 0.01, observed=rng.normal(x, 0.01))
         step = AusterityMH()
     return model, sample(step, model, draws=200, tune=500)
+
+
+@pytest.mark.choice
+def test_runs_of_another_model_are_refused_before_nuts_is_compiled(of_nuts, monkeypatch):
+    monkeypatch.setattr(by_default, "on_all_rows", None)
+    with normal_mean(), pytest.raises(SettingError, match="no draws of 'mu'"):
+        AusterityMH(resume=of_nuts[1])
 
 
 @pytest.mark.choice

@@ -16,7 +16,7 @@ def _curve(seed: int, n_rows: int = N_ROWS) -> tuple[NDArray, NDArray]:
     return x, rng.normal(np.sin(7.0 * x) + x, 0.5)
 
 
-@family()
+@family(nuts_draws=4_000)
 def spline() -> None:
     """B-splines, 15 of them, with a random walk as prior of their coefficients."""
     x, y = _curve(51)
