@@ -347,7 +347,7 @@ def third_derivative_constants(
     """
     k, n_rows = function.n_predictors, len(center)
     if k > _LARGEST_COUNT:
-        raise NoBoundError(f"no bound, because rows have {k} predictors")
+        raise NoBoundError(f"no bound (they have {k} predictors)")
     try:
         if k == 1 and n_rows > _FEWEST_FOR_TABLE:
             whole = Chunk.of(function, arrays, center, gram)
@@ -365,7 +365,7 @@ def third_derivative_constants(
             constants[:, rows] = _checked(found, chunk, radii[0])
         return constants
     except NoRuleError as missing:
-        raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
+        raise NoBoundError(f"no bound (bounds of {missing} are unknown)") from None
 
 
 def _checked(constants: NDArray[np.float64], chunk: Chunk, radius: float) -> NDArray[np.float64]:
@@ -375,5 +375,5 @@ def _checked(constants: NDArray[np.float64], chunk: Chunk, radius: float) -> NDA
         order = _ORDERS.get(chunk.function.n_predictors, 4)
         boxes = chunk.some(unbounded[:_CELLS_AT_ONCE]).boxes(radius)
         name = first_unbounded(chunk.function, boxes, order)
-        raise NoBoundError(f"no bound, because {name} has no finite enclosure")
+        raise NoBoundError(f"no bound ({name} has no finite enclosure)")
     return np.where(np.isfinite(constants), constants * _SLACK, np.inf)
