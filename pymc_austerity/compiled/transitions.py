@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
+from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.addresses import (
@@ -159,51 +158,49 @@ class KnownByAddress(NamedTuple):
     ----------
     exact : int
         Address of the row-free part; see `pymc_austerity.model.DensityGradient`.
+    n_rows, n_predictors : int
+        m, which may be none, and k m.
     slopes : int
         Address of the rows as functions of their predictors; see `pymc_austerity.model.RowSlopes`.
-    table : int array
-        Of the rows.
-    design : float array, shape (k m, d)
-        Predictors as products with the point, those of the first predictor first.
-    offsets : float array, shape (k m,)
+    table : int
+        Address of the table of the rows.
+    design : int
+        Address of the predictors as products with the point, shape (k m, d).
+    offsets : int
+        Address of an array of shape (k m,).
     """
 
     exact: int
-    slopes: int
-    table: NDArray[np.int64]
-    design: NDArray[np.float64]
-    offsets: NDArray[np.float64]
+    n_rows: int = 0
+    n_predictors: int = 0
+    slopes: int = 0
+    table: int = 0
+    design: int = 0
+    offsets: int = 0
 
 
-@overload(hamiltonian.evaluate, jit_options={"error_model": "numpy"})
-def _evaluate(exact: Any, point: Any) -> Any:
-    """The row-free part is known by the address of a function of two addresses."""
-
-    def by_address(exact: Any, point: Any) -> Any:
-        gradient = np.empty(point.size)
-        value = call_for_number(exact, (point.ctypes.data, gradient.ctypes.data))
-        return value, gradient
-
-    def with_rows(exact: Any, point: Any) -> Any:
-        gradient = np.empty(point.size)
-        value = call_for_number(exact.exact, (point.ctypes.data, gradient.ctypes.data))
-        etas, n_rows = np.dot(exact.design, point) + exact.offsets, exact.table[0]
-        found = np.empty(n_rows + etas.size)
-        call(exact.slopes, (etas.ctypes.data, found.ctypes.data, exact.table.ctypes.data))
-        return value + found[:n_rows].sum(), gradient + np.dot(found[n_rows:], exact.design)
-
-    if isinstance(exact, types.Integer):
-        return by_address
-    return with_rows if isinstance(exact, types.NamedTuple) else None
+def _evaluate(exact: KnownByAddress, point: NDArray) -> tuple[float, NDArray]:
+    gradient = np.empty(point.size)
+    value = call_for_number(exact.exact, (point.ctypes.data, gradient.ctypes.data))
+    n_rows, n_predictors = exact.n_rows, exact.n_predictors
+    if n_rows > 0:
+        design = numba.carray(reals(exact.design), (n_predictors, point.size))
+        etas = np.dot(design, point) + numba.carray(reals(exact.offsets), n_predictors)
+        found = np.empty(n_rows + n_predictors)
+        call(exact.slopes, (etas.ctypes.data, found.ctypes.data, exact.table))
+        value += found[:n_rows].sum()
+        gradient += np.dot(found[n_rows:], design)
+    return value, gradient
 
 
-center_and_scale = njit(cache=True, error_model="numpy")(hamiltonian.center_and_scale)
+part(hamiltonian.DENSITY, compiled=_evaluate)(hamiltonian.evaluate)
+
+_once = numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+
+center_and_scale = _once(hamiltonian.center_and_scale)
 """See `pymc_austerity.proposals.hamiltonian`."""
 
-walk = njit(cache=True, error_model="numpy")(hamiltonian.walk)
-"""See `pymc_austerity.proposals.hamiltonian`."""
-
-kind_of_move = njit(cache=True, error_model="numpy")(hamiltonian.kind_of_move)
+walk = _once(hamiltonian.walk)
 """See `pymc_austerity.proposals.hamiltonian`."""
 
 
@@ -212,7 +209,7 @@ class CompiledTrajectories(NamedTuple):
 
     Attributes
     ----------
-    exact : int or KnownByAddress
+    exact : KnownByAddress
         What is known without an expansion.
     anchor, gradient, hessian, scaled : arrays
         As in `pymc_austerity.proposals.hamiltonian.log_density`.
@@ -224,7 +221,7 @@ class CompiledTrajectories(NamedTuple):
     n_trajectories : int
     """
 
-    exact: Any
+    exact: KnownByAddress
     anchor: NDArray[np.float64]
     gradient: NDArray[np.float64]
     hessian: NDArray[np.float64]
@@ -246,25 +243,26 @@ class CompiledTrajectories(NamedTuple):
         return np.array([self.step_size])
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _end(its: CompiledTrajectories, current: NDArray, rng: Any) -> tuple[NDArray, int]:
+@part(types.Tuple((hamiltonian.VECTOR, types.int64)))
+def _end(its: Any, current: NDArray, rng: Any) -> tuple[NDArray, int]:
     """The point at the end of the trajectories, and how many of them were accepted."""
-    kind = kind_of_move(its.step_size, its.time, its.n_trajectories, rng)
+    kind = hamiltonian.kind_of_move(its.step_size, its.time, its.n_trajectories, rng)
     known, scaled, place = (its.anchor, its.gradient, its.hessian, its.scaled), its.scaled, current
+    about = its.anchor, its.hessian, scaled
     if scaled.size > 0:
-        center, scale = center_and_scale(its.exact, current, its.anchor, its.hessian, scaled)
+        center, scale = hamiltonian.center_and_scale(its.exact, current, *about)
         place = current.copy()
         for j in range(scaled.size):
             place[scaled[j]] = (current[scaled[j]] - center[j]) / scale[j]
     end, _, n_accepted = walk(its.exact, known, place, its.root, *kind, rng)
     if scaled.size > 0 and n_accepted > 0:
-        center, scale = center_and_scale(its.exact, end, its.anchor, its.hessian, scaled)
+        center, scale = hamiltonian.center_and_scale(its.exact, end, *about)
         for j in range(scaled.size):
             end[scaled[j]] = center[j] + scale[j] * end[scaled[j]]
     return end, n_accepted
 
 
-@numba.njit(cache=True, error_model="numpy", nogil=True)
+@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
 def transitions_by_trajectories(
     its: CompiledTrajectories,
     decisions: Any,

@@ -17,7 +17,7 @@ _SINES = np.sin(np.arange(_ANGLES) * math.pi / _ANGLES)
 _COARSENESS = 1.0 - 9.0 / 8.0 * (math.pi / _ANGLES) ** 2
 
 
-@numba.njit(cache=True, error_model="numpy")
+@part(types.float64)
 def largest_change(uu: float, uv: float, vv: float) -> float:
     r"""Largest change of a remainder of third order between two points.
 
@@ -47,7 +47,7 @@ def largest_change(uu: float, uv: float, vv: float) -> float:
     return min(moved * (uu + vv + uv), uu**1.5 + vv**1.5) / 6.0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@part(types.float64)
 def largest_change_of_cubic(uu: float, uv: float, vv: float) -> float:
     r"""The same for rows with one predictor, whatever the direction of their whitened data.
 
@@ -74,7 +74,7 @@ def largest_change_of_cubic(uu: float, uv: float, vv: float) -> float:
     return largest / (6.0 * _COARSENESS)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@part(types.UniTuple(types.float64, 2))
 def _range_of_product(
     along: float, square: float, cosine: float, sine: float
 ) -> tuple[float, float]:
@@ -86,7 +86,7 @@ def _range_of_product(
     return low, high
 
 
-@numba.njit(cache=True, error_model="numpy")
+@part(types.UniTuple(types.float64, 2))
 def change_along(
     a: float, b: float, uu: float, uv: float, vv: float, cosine: float, sine: float
 ) -> tuple[float, float]:

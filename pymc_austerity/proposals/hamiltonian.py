@@ -19,8 +19,7 @@ parameterisations for hierarchical models. The density of the coordinates has th
 
 The row-free part is quadratic in these entries, and its cross derivatives between them vanish. Its
 gradient at a few points therefore gives all second and third derivatives that are needed, without
-error: differences of a quadratic function are exact. These are plain functions, which numba can
-compile.
+error: differences of a quadratic function are exact.
 """
 
 import copy
@@ -30,11 +29,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba.extending import register_jitable
+from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_count, checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
+from pymc_austerity.parts import part
 from pymc_austerity.proposals.adaptation import DualAveraging, Path, covariance_estimate
 from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome, root_of
 
@@ -55,6 +55,9 @@ may start far away."""
 _SINGLE, _SHORTEST = 0.1, 0.1
 """Share of the proposals that are a single step, and the least factor of its size."""
 
+VECTOR = types.float64[::1]
+_VECTORS, DENSITY = types.UniTuple(VECTOR, 2), types.Tuple((types.float64, VECTOR))
+
 
 def evaluate(exact: Exact, point: NDArray) -> tuple[float, NDArray]:
     """The row-free part and its gradient; in compiled code, of a function that has an address."""
@@ -62,7 +65,7 @@ def evaluate(exact: Exact, point: NDArray) -> tuple[float, NDArray]:
     return float(value), gradient
 
 
-@register_jitable
+@part(_VECTORS)
 def center_and_scale(
     exact: Exact, x: NDArray, anchor: NDArray, hessian: NDArray, scaled: NDArray
 ) -> tuple[NDArray, NDArray]:
@@ -90,7 +93,7 @@ def center_and_scale(
     return shift, scale
 
 
-@register_jitable
+@part(_VECTORS)
 def _shift_and_scale(
     exact: Exact, x: NDArray, anchor: NDArray, hessian: NDArray, scaled: NDArray
 ) -> tuple[NDArray, NDArray]:
@@ -106,7 +109,7 @@ def _shift_and_scale(
     return shift, scale
 
 
-@register_jitable
+@part(VECTOR)
 def _gradient_displaced(
     exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray, by: NDArray, factor: float
 ) -> NDArray:
@@ -117,7 +120,7 @@ def _gradient_displaced(
     return evaluate(exact, there)[1]
 
 
-@register_jitable
+@part(DENSITY)
 def _of_surrogate(
     exact: Exact, point: NDArray, anchor: NDArray, gradient: NDArray, hessian: NDArray
 ) -> tuple[float, NDArray]:
@@ -128,7 +131,7 @@ def _of_surrogate(
     return value + np.dot(gradient, away) + 0.5 * np.dot(away, curved), slope + gradient + curved
 
 
-@register_jitable
+@part(DENSITY)
 def log_density(
     exact: Exact, x: NDArray, anchor: NDArray, gradient: NDArray, hessian: NDArray, scaled: NDArray
 ) -> tuple[float, NDArray]:
@@ -167,7 +170,7 @@ def log_density(
     return at + value, total
 
 
-@register_jitable
+@part(types.void)
 def _add_through_slope(
     exact: Exact,
     x: NDArray,
@@ -189,7 +192,7 @@ def _add_through_slope(
         total[i] += 0.5 * size * (ahead[i] - behind[i])
 
 
-@register_jitable
+@part(types.void)
 def _add_through_curvature(
     exact: Exact,
     x: NDArray,
@@ -214,7 +217,7 @@ def _add_through_curvature(
             total[i] += sign * size * size * (ahead[i] + behind[i])
 
 
-@register_jitable
+@part(types.Tuple((VECTOR, VECTOR, types.float64, VECTOR)))
 def leapfrog(
     exact: Exact,
     known: tuple[NDArray, ...],
@@ -317,6 +320,7 @@ def walk(
     return place, total / max(n_trajectories, 1), n_accepted
 
 
+@part(types.Tuple((types.float64, types.float64, types.int64)))
 def kind_of_move(
     size: float, time: float, n_trajectories: int, rng: np.random.Generator
 ) -> tuple[float, float, int]:

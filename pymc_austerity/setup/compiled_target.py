@@ -56,7 +56,7 @@ def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
 
 def _why_no_trajectories(target: Target, surrogate: Surrogate) -> str:
     anchor = target.anchor
-    if not isinstance(surrogate, SurrogatePosterior) or surrogate.exact.address is None:
+    if not isinstance(surrogate, SurrogatePosterior) or surrogate.by_address is None:
         return _BY_PYTENSOR
     if anchor is None or not np.array_equal(anchor.point, surrogate.expansion.point):
         return "trajectories and decisions are about different points"
@@ -73,8 +73,10 @@ def trajectories(
     """Trajectories whose metric and step size no longer change."""
     surrogate, anchor = proposal.surrogate, target.anchor
     assert isinstance(surrogate, SurrogatePosterior) and anchor is not None
+    known = surrogate.by_address
+    assert known is not None
     return CompiledTrajectories(
-        surrogate.exact.address,
+        known,
         *surrogate.expansion,
         surrogate.scaled,
         np.ascontiguousarray(anchor.hessian - surrogate.expansion.hessian),

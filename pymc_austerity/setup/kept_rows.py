@@ -109,9 +109,9 @@ class KnownPart:
         if self.exact.address is None:
             return None
         rows = self.rows
-        return compiled.KnownByAddress(
-            self.exact.address, rows.slopes.address, rows.table, rows.design, rows.offsets
-        )
+        arrays = [array.ctypes.data for array in (rows.table, rows.design, rows.offsets)]
+        sizes = int(rows.table[0]), rows.offsets.size
+        return compiled.KnownByAddress(self.exact.address, *sizes, rows.slopes.address, *arrays)
 
 
 def kept_rows(problem: Problem, block: Block) -> KeptRows | str:

@@ -95,6 +95,12 @@ class SurrogatePosterior:
     root: NDArray[np.float64]
     step_size: float = 0.5
 
+    @property
+    def by_address(self) -> compiled.KnownByAddress | None:
+        """What compiled code knows without the expansion; None where it needs Python."""
+        address = self.exact.address
+        return compiled.KnownByAddress(address) if isinstance(address, int) else address
+
     def about(self, expansion: Expansion) -> "SurrogatePosterior":
         """The same with another expansion of the rows."""
         return replace(self, expansion=expansion)
@@ -156,19 +162,19 @@ class SurrogatePosterior:
         """Hamiltonian Monte Carlo: see `pymc_austerity.proposals.hamiltonian.walk`."""
         where = (coordinates, root, size, time, n_trajectories, rng)
         known = (*self.expansion, self.scaled)
-        if self.exact.address is None:
+        if self.by_address is None:
             with np.errstate(all="ignore"):  # what is not finite is rejected
                 return hamiltonian.walk(self.exact, known, *where)
         found: tuple[NDArray[np.float64], float, int]
-        found = compiled.walk(self.exact.address, known, *where)
+        found = compiled.walk(self.by_address, known, *where)
         return found
 
     def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         point, _, hessian = self.expansion
-        if self.exact.address is None:
+        if self.by_address is None:
             return hamiltonian.center_and_scale(self.exact, x, point, hessian, self.scaled)
         found: tuple[NDArray[np.float64], NDArray[np.float64]]
-        found = compiled.center_and_scale(self.exact.address, x, point, hessian, self.scaled)
+        found = compiled.center_and_scale(self.by_address, x, point, hessian, self.scaled)
         return found
 
 
