@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+import numba
 from numba import types
 from numba.core.compiler import Flags, compile_internal
 from numba.core.types import Function
@@ -12,6 +13,9 @@ from numba.core.typing.templates import infer, infer_global, make_intrinsic_temp
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+compiled_once = numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+"""Decorator of a function that numba compiles once on a machine; as in NumPy, 1 / 0 is infinite."""
 
 
 def part(result: Any, *, compiled: Callable[..., Any] | None = None) -> Callable[[F], F]:

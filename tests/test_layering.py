@@ -144,5 +144,5 @@ def test_compiled_code_divides_by_zero_without_an_error():
             r"(?:njit|cfunc|overload)\([^()]*(?:\([^()]*\)[^()]*)*\)", path.read_text()
         )
     ]
-    assert len(calls) > 20
+    assert {"parts.py", "transitions.py", "generated.py"} <= {name for name, _ in calls}
     assert not [call for call in calls if "error_model" not in call[1]]

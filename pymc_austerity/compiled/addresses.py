@@ -18,7 +18,7 @@ from numba.core.cgutils import unpack_tuple
 from numba.extending import get_cython_function_address, intrinsic
 from numpy.typing import NDArray
 
-from pymc_austerity.parts import integers, part, reals
+from pymc_austerity.parts import compiled_once, integers, part, reals
 
 
 def addressed(known: Any) -> Any:
@@ -182,7 +182,7 @@ def fill_differences(
     call(rows.function, (proposed, current, rows.starts, which, n, rows.table, out))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def evaluate_rows(
     rows: RowsByAddress,
     proposed: NDArray[np.float64],

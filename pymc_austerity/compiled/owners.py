@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.addresses import address_of_tail
 from pymc_austerity.compiled.decisions import compiled_test
+from pymc_austerity.parts import compiled_once
 from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.sequential.stopping import error_if_decided
 from pymc_austerity.sequential.surveys import estimate_uniform, merged, moments_of
@@ -26,7 +26,7 @@ FEWEST_ROWS = 2 * _FIRST_LOOK
 """Rows from which on a test may save some; with fewer rows all are read."""
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _uniform(key: int, k: int) -> float:
     """The k-th number in [0, 1) of the generator SplitMix64 whose seed is a key."""
     x = np.uint64(key) + _ODD * np.uint64(k + 2)
@@ -36,7 +36,7 @@ def _uniform(key: int, k: int) -> float:
     return float(x >> np.uint64(11)) * 2.0**-53
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
     """A number in [0, 1) for each key, independent of the permutation of this key."""
     numbers = np.empty(keys.size)
@@ -45,7 +45,7 @@ def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
     return numbers
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
     """The first m numbers of the random permutation of 0, 1, ..., n - 1 that a key determines.
 
@@ -96,7 +96,7 @@ def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
     return numbers
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _slot(places: NDArray[np.int64], place: int) -> int:
     """Where a place is in the table, or would be: the next free slot after its own."""
     last = places.size - 1
@@ -257,7 +257,7 @@ def decide_each(
     return Verdicts(above, errors, totals, n_rows, checked.size, n_wrong)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _undecided(
     sizes: NDArray[np.int64],
     seen: _Seen,
@@ -282,7 +282,7 @@ def _undecided(
     return left[:n_left]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _see(
     owners: Owners, seen: _Seen, which: NDArray[np.int64], upto: int, found: NDArray[np.float64]
 ) -> None:
@@ -299,7 +299,7 @@ def _see(
         start += added
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _drawn(
     owners: Owners, seen: _Seen, which: NDArray[np.int64], upto: int, keys: NDArray[np.int64]
 ) -> NDArray[np.int64]:

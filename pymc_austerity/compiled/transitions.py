@@ -26,7 +26,7 @@ from pymc_austerity.compiled.decisions import (
     decide_sequentially,
 )
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
-from pymc_austerity.parts import part, part_by_type, reals
+from pymc_austerity.parts import compiled_once, part, part_by_type, reals
 from pymc_austerity.proposals import hamiltonian
 
 
@@ -195,12 +195,10 @@ def _evaluate(exact: KnownByAddress, point: NDArray) -> tuple[float, NDArray]:
 
 part(hamiltonian.DENSITY, compiled=_evaluate)(hamiltonian.evaluate)
 
-_once = numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
-
-center_and_scale = _once(hamiltonian.center_and_scale)
+center_and_scale = compiled_once(hamiltonian.center_and_scale)
 """See `pymc_austerity.proposals.hamiltonian`."""
 
-walk = _once(hamiltonian.walk)
+walk = compiled_once(hamiltonian.walk)
 """See `pymc_austerity.proposals.hamiltonian`."""
 
 

@@ -4,14 +4,13 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
-import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import ROUNDING, Groups
 from pymc_austerity.exact.select import Candidates, candidates_of, rates_of, selected
-from pymc_austerity.parts import part
+from pymc_austerity.parts import compiled_once, part
 
 RELATIVE = 1e-6
 """Share of a bound that may be rounding of the bound itself."""
@@ -119,7 +118,7 @@ def weigh(
     return -1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _weigh(
     its: Candidates,
     groups: NDArray[np.int64],

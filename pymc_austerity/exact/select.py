@@ -3,13 +3,12 @@
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import GroupArrays, Groups
-from pymc_austerity.parts import part
+from pymc_austerity.parts import compiled_once, part
 
 _ANGLES = 48
 _COSINES = np.cos(np.arange(_ANGLES) * math.pi / _ANGLES)
@@ -162,7 +161,7 @@ def expect(n_groups: int, starts: Any, bounds: Any, totals: Any) -> int:
     return n_read
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _expect(
     starts: NDArray[np.int64], bounds: NDArray[np.float64], totals: NDArray[np.float64]
 ) -> int:
@@ -230,7 +229,7 @@ def bound_groups(
     return expect(its.n_groups, its.starts, bounds, totals)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _bound_groups(
     u: NDArray[np.float64],
     v: NDArray[np.float64],
@@ -291,7 +290,7 @@ def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: 
         k += 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def selected(
     its: Candidates, uniform: NDArray[np.float64], n_candidates: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

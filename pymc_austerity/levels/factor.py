@@ -5,13 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.levels.rows import LevelRows
 from pymc_austerity.levels.terms import KeptAtAnchor, Products
-from pymc_austerity.parts import reals
+from pymc_austerity.parts import compiled_once, reals
 
 _FLOOR, _SMALLEST = 1e-10, 1e-12
 """Smallest eigenvalue of a precision without a Cholesky factor: absolute, and as a share of the
@@ -88,7 +87,7 @@ def normals_of(precision: NDArray[np.float64], slope: NDArray[np.float64]) -> Le
     return LevelNormals(np.ascontiguousarray(mean), root, -float(np.log(diagonals).sum()))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def fill_normals(
     precision: NDArray[np.float64],
     slope: NDArray[np.float64],
@@ -134,7 +133,7 @@ def fill_normals(
     return volume - math.log(product)
 
 
-@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@compiled_once
 def _fill_normals_of_one(precision: int, slope: int, mean: int, root: int, n_levels: int) -> float:
     """The same for levels of one entry, by addresses: the first loop uses vector instructions."""
     precisions, slopes, means, roots = reals(precision), reals(slope), reals(mean), reals(root)
@@ -151,7 +150,7 @@ def _fill_normals_of_one(precision: int, slope: int, mean: int, root: int, n_lev
     return volume - math.log(product)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def fill_values(
     mean: NDArray[np.float64],
     root: NDArray[np.float64],
@@ -337,7 +336,7 @@ def _quadratic(
     return differences
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def fill_quadratic(
     slopes: NDArray[np.float64],
     hessians: NDArray[np.float64],

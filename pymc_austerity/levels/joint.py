@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from pymc_austerity.levels.factor import (
 from pymc_austerity.levels.moves import Moved, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.terms import RowFreeTerms, TermsByAddress, difference_of_terms
+from pymc_austerity.parts import compiled_once
 from pymc_austerity.proposals import RandomWalkState
 
 
@@ -99,7 +99,7 @@ class Work(NamedTuple):
         return cls(theta.copy(), prior, precision, root, slope, mean, old, new, changes)
 
 
-@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@compiled_once
 def walk_with_levels(
     levels: FollowingLevels,
     exact: TermsByAddress,

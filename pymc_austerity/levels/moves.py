@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +14,7 @@ from pymc_austerity.exact import candidates_of
 from pymc_austerity.levels.factor import LevelsOfFactor
 from pymc_austerity.levels.learned import SplitNormals
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.parts import compiled_once
 
 _NONE, _NO = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
 _SIZE_OF_STEPS, _LEAST_POWER, _LARGEST_POWER = 2.4, -1.0, 1.0
@@ -195,7 +195,7 @@ def drawn_or_near(
     return there, log_ratio, chance == 0.0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _fill_moves(
     z: NDArray[np.float64],
     split: SplitNormals,

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact import ROUNDING, Candidates, Weights, expect, weights_of_rows
+from pymc_austerity.parts import compiled_once
 
 Points: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """The anchor, and the points before and after a move, each of shape (d,)."""
@@ -50,7 +50,7 @@ class Span(NamedTuple):
     common: NDArray[np.float64]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _reaches(its: Measured, norms: NDArray[np.float64], points: Points) -> NDArray[np.float64]:
     """Norms times lengths of moves, shape (3, G), of each block.
 
@@ -75,7 +75,7 @@ def _reaches(its: Measured, norms: NDArray[np.float64], points: Points) -> NDArr
     return reaches
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _bounds(
     span: Span,
     common: Measured,

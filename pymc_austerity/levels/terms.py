@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity.compiled import addressed, call, call_for_number, table_of
-from pymc_austerity.parts import integers, reals
+from pymc_austerity.parts import compiled_once, integers, reals
 
 _DENSE = 0.5
 """Share of nonzero numbers, in the columns that have some, from which on a matrix is stored as a
@@ -114,7 +113,7 @@ def _products(
     return found
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _fill_products(
     starts: NDArray[np.int32],
     columns: NDArray[np.int32],
@@ -294,7 +293,7 @@ class RowFreeTerms:
         return {"loops": self.loops, "rest": self.rest, "means": self.means}
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def difference_of_terms(
     its: TermsByAddress, proposed: NDArray[np.float64], current: NDArray[np.float64]
 ) -> float:
@@ -322,7 +321,7 @@ def difference_of_terms(
     return total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled_once
 def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
     """The log-density of all other terms, nats."""
     if its.n_means == 0:
