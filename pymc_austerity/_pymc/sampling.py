@@ -213,6 +213,9 @@ def annotate_conversion(
         idata = convert(trace, **kwargs)
         chains = list(getattr(trace, "_straces", {}).values())
         constants = constants_of(chains[0].sampler_vars or []) if chains else {}
+        if constants:
+            free = pm.modelcontext(kwargs.get("model")).free_RVs
+            constants["free_variables"] = "\n".join(variable.name for variable in free)
         for group in ("sample_stats", "warmup_sample_stats") if constants else ():
             if group in idata:
                 idata[group].attrs.update(constants)

@@ -31,6 +31,9 @@ _ENOUGH = 1_000
 _MIXES = 25.0
 """Effective draws of each single chain that explores its own region."""
 
+_BEYOND_CHANCE = 10.0
+"""Times as far from each other as chance explains, by the variance of the means of chains."""
+
 FROZEN, _FEW_OF_ONE = 10.0, 100.0
 """Effective draws below which a single chain has hardly moved, and of which a long one should have
 more."""
@@ -100,7 +103,9 @@ class Convergence:
     @property
     def has_several_places(self) -> bool:
         """Whether every chain mixes well, but in a region of its own."""
-        return self.is_apart and self.ess_within >= _MIXES
+        by_chance = 2.0 / self.ess_within  # of half a chain, as in r_hat
+        is_beyond = self.r_hat**2 - 1.0 > _BEYOND_CHANCE * by_chance
+        return self.is_apart and self.ess_within >= _MIXES and is_beyond
 
     @property
     def more_draws(self) -> str:
@@ -226,8 +231,14 @@ def _is_constant(values: xr.DataArray) -> bool:
 
 
 def _posterior(idata: Any) -> xr.Dataset | None:
+    """Draws of the free variables, as in PyMC's own checks; of all where these are not known."""
     group = None if isinstance(idata, xr.Dataset) else getattr(idata, "posterior", None)
-    return group.to_dataset() if isinstance(group, xr.DataTree) else group
+    posterior = group.to_dataset() if isinstance(group, xr.DataTree) else group
+    attributes = getattr(getattr(idata, "sample_stats", None), "attrs", {})
+    free = str(attributes.get("free_variables", "")).split("\n")
+    if posterior is None:
+        return None
+    return posterior[[name for name in posterior if name in free] or list(posterior)]
 
 
 def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:

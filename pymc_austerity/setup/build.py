@@ -69,7 +69,7 @@ def build(
     anchor : array, shape (d,), optional
         Where to expand, instead of at the mode.
     earlier : array, shape (n, d), optional
-        Draws of an earlier run, whose moments are used to approximate the posterior.
+        Draws of an earlier run, whose moments approximate the posterior where they fit it better.
     say : callable
         Shows which stage begins.
     may : May
@@ -90,8 +90,7 @@ def build(
     refuse_local(problem)
     target = _target(problem, settings, proposal, anchor, say, may)
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
-        own = GaussianApproximation.of_points(earlier) or target.approximation
-        target = replace(target, approximation=own)
+        target = replace(target, approximation=better_of(earlier, target.approximation))
     if proposal is None:
         proposal = _default_proposal(target)
     else:
@@ -99,6 +98,23 @@ def build(
         proposal = with_surrogate(proposal, problem, target)
     try_proposal(proposal, problem.layout, target.approximation, problem.start)
     return target, proposal
+
+
+def better_of(draws: NDArray, known: GaussianApproximation | None) -> GaussianApproximation | None:
+    """The normal distribution that fits draws best: with their moments, or one that is known.
+
+    Draws fit their own moments by as many nats better than other draws would as there are numbers
+    estimated (Akaike, 1974, A new look at the statistical model identification).
+    """
+    own = GaussianApproximation.of_points(draws)
+    if own is None or known is None:
+        return own or known
+    mine, others = (
+        each.log_densities(draws).sum() - len(draws) * np.log(np.diag(each.root)).sum()
+        for each in (own, known)
+    )
+    d = draws.shape[1]
+    return own if mine - others > d * (d + 3) / 2 else known
 
 
 def _default_proposal(target: Target) -> Proposal[Any]:

@@ -49,17 +49,16 @@ def refuse_local(problem: Problem) -> None:
     names = [model.values_to_rvs[variable].name for variable in local]
     others = [rv.name for rv in model.free_RVs if rv.name not in names]
     discrete = [model.values_to_rvs[v].name for v in local if v.dtype.startswith(("int", "uint"))]
+    chosen = discrete or names
+    has = "has" if len(chosen) == 1 else "have"
+    remedy = "sample the model with NUTS"
     if discrete:
-        raise SettingError(
-            f"{', '.join(map(repr, discrete))} is discrete and has one entry per row, so that a "
-            "step on it cannot be made cheap by reading fewer rows: sum it out of the likelihood, "
-            "as pm.Mixture does, or leave it to another step method with "
-            f"AusterityMH(vars={others!r})."
-        )
+        has = f"{'is' if len(chosen) == 1 else 'are'} discrete and {has}"
+        remedy = "sum it out of the likelihood, as pm.Mixture does"
     raise SettingError(
-        f"{', '.join(map(repr, names))} has one entry per row, so that a step on it cannot be made "
-        "cheap by reading fewer rows: sample the model with NUTS, or leave it to another step "
-        f"method with AusterityMH(vars={others!r})."
+        f"{', '.join(map(repr, chosen))} {has} one entry per row, so that a step on it cannot be "
+        f"made cheap by reading fewer rows: {remedy}, or leave it to another step method with "
+        f"AusterityMH(vars={others!r})."
     )
 
 

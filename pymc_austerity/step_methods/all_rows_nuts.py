@@ -102,7 +102,7 @@ class _OnAllRows(AusterityStep):
     vars: list
 
     def _describe(self, model: pm.Model, rows: Mapping[str, int]) -> None:
-        self.n_rows, self.subsampled = max(rows.values(), default=0), tuple(rows)
+        self.n_rows, self.subsampled = sum(rows.values()), tuple(rows)
         self._is_for(model)
         others = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] not in self.vars]
         self._explanation = ""

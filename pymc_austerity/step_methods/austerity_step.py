@@ -135,7 +135,7 @@ class AusterityStep(WholeModelSampler):
             "n_rows": self.n_rows,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
-            "resumed": int(self.learnt is not None),
+            "resumed": float(self.learnt is not None),
         }
 
     @property

@@ -450,10 +450,12 @@ def _checked(request: Request, variables: Sequence, model: pm.Model) -> dict[str
 
 def _nothing_observed(model: pm.Model) -> str:
     """Why there are no rows, and what to do if they are those of a potential."""
-    names = [potential.name for potential in model.potentials if potential.type.ndim]
-    if not names:
+    if not model.potentials:
         return "no variable is observed"
-    return f"no variable is observed; if {names[0]!r} is the likelihood, add likelihood={names[:1]}"
+    by_row = [potential.name for potential in model.potentials if potential.type.ndim]
+    name = (by_row or [model.potentials[0].name])[0]
+    how = "" if by_row else "write it without the sum over rows and "
+    return f"no variable is observed; if {name!r} is the likelihood, {how}add likelihood=[{name!r}]"
 
 
 def _has_many_rows(size: Size) -> bool:

@@ -1,6 +1,7 @@
 """The worst entries of a posterior are found, and nothing is said where nothing is known."""
 
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 
 from pymc_austerity._pymc import PYMC_GENERATION
 from pymc_austerity.diagnostics import convergence
-from pymc_austerity.diagnostics.convergence import convergence_of
+from pymc_austerity.diagnostics.convergence import Convergence, convergence_of
 from tests.diagnostics.runs import forms_of, synthetic
 
 
@@ -62,6 +63,15 @@ def test_independent_draws_are_fine(rng):
     found = of(a=rng.normal(size=(2, 100, 50)), k=rng.integers(0, 3, size=(2, 100)))
     assert not found.chains_disagree
     assert not found.is_too_short
+
+
+def test_deterministics_are_left_out_where_free_variables_are_known(rng):
+    """As in PyMC: one of the many entries of a row's mean may differ by chance."""
+    run = synthetic(attrs={"free_variables": "a\nother"})
+    far = rng.normal(size=(2, 200)) + [[0.0], [3.0]]
+    found = convergence_of(forms_of(run, a=rng.normal(size=(2, 200)), mu=far)["tree"])
+    assert found.name == found.ess_name == "a"
+    assert convergence_of(forms_of(run, mu=far)["tree"]).name == "mu"
 
 
 def test_parts_of_the_other_arviz_are_left_alone(rng, monkeypatch):
@@ -119,3 +129,10 @@ def test_statistics_alone_have_no_draws():
     statistics = synthetic()
     assert convergence_of(statistics) is None
     assert convergence_of(xr.DataTree.from_dict({"sample_stats": statistics})) is None
+
+
+def test_chains_that_move_slowly_are_not_said_to_have_several_places():
+    """Their means differ as chance explains, although r_hat is above 1.05."""
+    found = Convergence(4, 4_000, "b", 1.15, 40.0, "b", ess_within=27.0)
+    assert found.is_apart and not found.has_several_places
+    assert replace(found, r_hat=2.0).has_several_places

@@ -116,9 +116,11 @@ class TestNUTSIsTaken:
     def test_where_nothing_is_observed(self):
         with pm.Model() as model:
             pm.Normal("x")
-        step, _ = sample(model)
+            pm.Deterministic("twice", 2.0 * model["x"])
+        step, run = sample(model)
         assert step.reason == "no variable is observed"
         assert "Cost: gradients of the whole log-density;" in step.summary
+        assert run.sample_stats.attrs["free_variables"] == "x"
 
     def test_where_the_likelihood_is_a_potential(self):
         with pm.Model() as model:

@@ -6,11 +6,13 @@ import pytest
 import xarray as xr
 
 from pymc_austerity import AusterityMH, GroupedMH, SettingError, SettingTypeError, report
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.setup.build import better_of
 from pymc_austerity.setup.earlier_run import earlier_run
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from tests.running import assert_alike, built, sample
-from tests.step_methods.models import normal_mean, normal_regression
+from tests.step_methods.models import logistic, normal_mean, normal_regression
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,24 @@ def test_every_chain_begins_with_the_same(first, second):
     step.reset_tuning()
     assert step.proposal_state is begun
     assert step.decider.state.n_draws == step.learnt.decision_state.n_draws
+
+
+def test_moments_of_few_draws_do_not_replace_an_approximation_of_many_entries():
+    model = logistic(20_000, np.linspace(-0.5, 0.5, 40), seed=6)
+    earlier = sample(built(model, epsilon=0.05), model, draws=200, tune=500)
+    later = sample(built(model, epsilon=0.05, resume=earlier), model, draws=200, tune=0)
+    accepted = [float(run.sample_stats["accepted"].mean()) for run in (earlier, later)]
+    assert accepted[1] > accepted[0] - 0.05
+
+
+def test_moments_of_draws_replace_an_approximation_that_fits_worse():
+    draws = np.random.default_rng(1).normal(size=(500, 3))
+    wide = GaussianApproximation(np.zeros(3), 1.5 * np.eye(3))
+    near = GaussianApproximation(np.zeros(3), np.eye(3))
+    assert better_of(draws, near) is near
+    np.testing.assert_array_equal(better_of(draws, wide).mean, draws.mean(axis=0))
+    assert better_of(draws[:1], wide) is wide
+    assert better_of(draws, None) is not None
 
 
 @pytest.fixture(scope="module")

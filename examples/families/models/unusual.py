@@ -127,7 +127,7 @@ def constraint_as_potential() -> None:
     pm.Bernoulli("y", logit_p=pm.Normal("a", 0.0, 2.0) + x @ b, observed=coin(rng, eta))
 
 
-@family(compared=("slopes",), nuts_draws=2_000)
+@family(compared=("slopes",))
 def horseshoe() -> None:
     """Logistic regression, 20 coefficients with a horseshoe prior."""
     rng, x, _ = columns(72, 20)
