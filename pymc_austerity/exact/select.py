@@ -59,7 +59,7 @@ def largest_change_of_cubic(uu: float, uv: float, vv: float) -> float:
 
     Examples
     --------
-    >>> round(6 * largest_change_of_cubic(1.0, 0.0, 1.0), 2)
+    >>> round(float(6 * largest_change_of_cubic(1.0, 0.0, 1.0)), 2)
     1.0
     """
     length = math.sqrt(max(uu, vv))

@@ -68,7 +68,7 @@ def test_independent_draws_are_fine(rng):
 def test_deterministics_are_left_out_where_free_variables_are_known(rng):
     """As in PyMC: one of the many entries of a row's mean may differ by chance."""
     run = synthetic(attrs={"free_variables": "a\nother"})
-    far = rng.normal(size=(2, 200)) + [[0.0], [3.0]]
+    far = rng.normal([[0.0], [3.0]], size=(2, 200))
     found = convergence_of(forms_of(run, a=rng.normal(size=(2, 200)), mu=far)["tree"])
     assert found.name == found.ess_name == "a"
     assert convergence_of(forms_of(run, mu=far)["tree"]).name == "mu"
