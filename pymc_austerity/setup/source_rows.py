@@ -128,11 +128,13 @@ def open_sources(data: Mapping[str, Any], examples: Examples) -> dict[str, Sourc
     refuse_unequal_lengths(sources)
     for name, source in sources.items():
         shape = array_of(examples.variables[name]).shape[1:]
-        if tuple(source.row_shape) != shape:
+        if (found := tuple(source.row_shape)) != shape:
+            remedy = "build the model on some rows of the source"
+            if found == (1,) and shape == ():
+                remedy = "give the name of a column, as in Columns(path, 'x'), for a vector"
             raise SettingError(
-                f"data={{{name!r}: ...}} has rows of shape {tuple(source.row_shape)}, and those of "
-                f"{name!r} in the model have shape {shape}: build the model on some rows of the "
-                "source."
+                f"data={{{name!r}: ...}} has rows of shape {found}, and those of {name!r} in the "
+                f"model have shape {shape}: {remedy}."
             )
     return sources
 

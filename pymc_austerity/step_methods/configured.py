@@ -230,6 +230,10 @@ def check_step_methods(
     AusterityWarning
         A Deterministic with one entry per row is computed and stored at every draw.
     """
+    for step in steps:
+        if isinstance(step, type) and issubclass(step, Configured):
+            name = step.__name__
+            raise SettingTypeError(f"step={name} is a class: write step={name}().")
     ours = [step for step in steps if isinstance(step, AusterityStep)]
     for step in ours:
         step.refuse_other_model(model)

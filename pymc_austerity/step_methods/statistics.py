@@ -77,9 +77,9 @@ def of_decision(
 ) -> dict[str, Any]:
     """Statistics of one decision, for the size of the proposal and the strictness of the test.
 
-    Rows that are evaluated whenever others are, `n_kept` of all `n_rows`, count as used.
+    Rows that are kept, `n_kept` of all `n_rows`, count as used unless no row was needed.
     """
-    used = decision.n_rows_used + (n_kept if decision.n_rows_used else 0)
+    used = decision.n_rows_used + (n_kept if decision.n_looks else 0)
     audited = decision.exact_accept is not None
     wrong = audited and decision.exact_accept != decision.accept
     return {
@@ -152,7 +152,7 @@ def of_transitions(
         As in `of_decision`.
     """
     column = dict(zip(MADE, made.T.reshape(len(MADE), -1, steps_per_draw), strict=True))
-    used = column["n_rows_used"] + n_kept * (column["n_rows_used"] > 0.0)
+    used = column["n_rows_used"] + n_kept * (column["n_looks"] > 0.0)
     n_audited, n_wrong = (column[name].sum(axis=1) for name in ("audited", "wrong"))
     arrays: dict[str, NDArray] = {
         "accepted": column["accepted"].mean(axis=1),

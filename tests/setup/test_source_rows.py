@@ -140,6 +140,12 @@ class TestRefused:
         with pytest.raises(SettingError, match=r"'x'.* rows of shape \(1,\).* have shape \(2,\)"):
             prepare(model, data={**data, "x": data["x"][:, :1]})
 
+    def test_a_column_for_a_vector(self, model, data):
+        with pytest.raises(
+            SettingError, match=r"'y'.* rows of shape \(1,\).* Columns\(path, 'x'\)"
+        ):
+            prepare(model, data={**data, "y": data["y"][:, None]})
+
     def test_other_numbers_of_rows(self, model, data):
         with pytest.raises(DataError, match="give the same rows"):
             prepare(model, data={**data, "y": data["y"][1:]})

@@ -264,3 +264,10 @@ def test_discrete_variables_with_one_entry_per_row():
         mean = pm.Normal("mean", 0.0, 1.0, shape=2)
         pm.Normal("y", mean[which], 1.0, observed=np.linspace(-1.0, 1.0, 200))
     refused(SettingError, "'which' is discrete", "pm.Mixture", "vars=['mean']", model=model)
+
+
+@pytest.mark.parametrize("step_method", [AusterityMH, FireflyMH, GroupedMH])
+def test_a_class_is_not_a_step_method(step_method):
+    name = step_method.__name__
+    with normal_mean(), refused_in_a_sentence(SettingTypeError, f"write step={name}()."):
+        pm.sample(step=step_method)
