@@ -226,7 +226,7 @@ def _many_looks(facts: Facts) -> str | None:
         return None
     return (
         f"{info.a_decision.capitalize()} takes {looks:.1f} looks on average, and can be wrong at "
-        "each: double the batch_size."
+        "each: double the batch_size, or give max_error= instead of epsilon=."
     )
 
 

@@ -105,9 +105,9 @@ class _OnAllRows(AusterityStep):
         self.n_rows, self.subsampled = sum(rows.values()), tuple(rows)
         self._is_for(model)
         others = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] not in self.vars]
-        self._explanation = ""
+        self._others, self._explanation = ", ".join(others), ""
         if others:
-            self._explanation = f"Left to other step methods of PyMC: {', '.join(others)}."
+            self._explanation = f"Left to other step methods of PyMC: {self._others}."
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
         """Begin a chain (PyMC 6); in PyMC 5 only the generator is set."""
@@ -386,9 +386,10 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     @property
     def _words(self) -> Words:
         cost = f"gradients of {self._all_rows}"
-        if find_spec("nutpie") is not None:
+        beside = f" (with other step methods for {self._others})" if self._others else ""
+        if find_spec("nutpie") is not None and not beside:
             cost += "; nutpie is installed and often faster (leave out step=)"
-        return Words(f"PyMC's NUTS on all rows, because {self.reason}.", cost)
+        return Words(f"PyMC's NUTS{beside} on all rows, because {self.reason}.", cost)
 
 
 def _raveled(variables: Sequence, point: Mapping[str, NDArray]) -> NDArray:

@@ -627,6 +627,8 @@ class TestAllRowsNUTS:
         assert [v.name for v in step.vars] == ["mu"]
         assert set(idata.posterior) == {"mu", "z"}
         assert "Left to other step methods of PyMC: z." in step.explain()
+        assert "NUTS (with other step methods for z) on all rows" in step.summary
+        assert "nutpie" not in step.summary
 
     def test_is_replaced_by_pymcs_choice_where_all_are_discrete(self):
         y = np.random.default_rng(1).poisson(3.0, size=500).astype(np.int32)
