@@ -180,6 +180,7 @@ class KnownByAddress(NamedTuple):
 
 
 def _evaluate(exact: KnownByAddress, point: NDArray) -> tuple[float, NDArray]:
+    """See `pymc_austerity.proposals.hamiltonian.evaluate`."""
     gradient = np.empty(point.size)
     value = call_for_number(exact.exact, (point.ctypes.data, gradient.ctypes.data))
     n_rows, n_predictors = exact.n_rows, exact.n_predictors

@@ -161,20 +161,20 @@ class SurrogatePosterior:
     ) -> tuple[NDArray[np.float64], float, int]:
         """Hamiltonian Monte Carlo: see `pymc_austerity.proposals.hamiltonian.walk`."""
         where = (coordinates, root, size, time, n_trajectories, rng)
-        known = (*self.expansion, self.scaled)
-        if self.by_address is None:
+        known, exact = (*self.expansion, self.scaled), self.by_address
+        if exact is None:
             with np.errstate(all="ignore"):  # what is not finite is rejected
                 return hamiltonian.walk(self.exact, known, *where)
         found: tuple[NDArray[np.float64], float, int]
-        found = compiled.walk(self.by_address, known, *where)
+        found = compiled.walk(exact, known, *where)
         return found
 
     def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        point, _, hessian = self.expansion
-        if self.by_address is None:
+        (point, _, hessian), exact = self.expansion, self.by_address
+        if exact is None:
             return hamiltonian.center_and_scale(self.exact, x, point, hessian, self.scaled)
         found: tuple[NDArray[np.float64], NDArray[np.float64]]
-        found = compiled.center_and_scale(self.by_address, x, point, hessian, self.scaled)
+        found = compiled.center_and_scale(exact, x, point, hessian, self.scaled)
         return found
 
 

@@ -205,7 +205,7 @@ class _Choice:
     def __init__(self, request: Request, variables: Sequence, model: pm.Model, say: Stage) -> None:
         self._started, self._begun, self.say = time.perf_counter(), counted(), say
         self.request, self._variables, self.model = request, variables, model
-        self._point = _checked(request, variables, model)
+        self._point = _checked(request, model)
         whole, named = on_full_data(model), request.for_preparing["likelihood"]
         observed = rows_observed(whole)
         self.rows = observed if named is None else rows_of_terms(whole, named)
@@ -225,14 +225,16 @@ class _Choice:
     @cached_property
     def nuts(self) -> AllRowsNUTS | PyMCSteps:
         """NUTS on all rows, which is compiled when it is asked for."""
-        kwargs = self.request.options.compile_kwargs
+        kwargs, resume = self.request.options.compile_kwargs, self.request.resume
+        if resume is not None:
+            checked_draws(resume, list(self._variables), self.model)
         its = {"point": self._point, "rows": self.rows, "rng": self.request.rng}
         its["compile_kwargs"] = kwargs
         with self._with_nuts("compiling NUTS"):
             step = on_all_rows(self._variables, self.model, its)
-            if self.request.resume is not None:
+            if resume is not None:
                 self.say("learning from the earlier run")
-                _resume(step, self.request.resume, self.model)
+                _resume(step, resume, self.model)
             return step
 
     @contextmanager
@@ -439,11 +441,9 @@ def _is_long(cost: CostOfNUTS, size: Size) -> bool:
     return cost.of_run >= max(least, _TIMES_COMPILED * cost.compilation)
 
 
-def _checked(request: Request, variables: Sequence, model: pm.Model) -> dict[str, Any]:
+def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
     """The model's initial point; values that cannot be used are errors, not reasons for NUTS."""
     checked_point(request.options.initial_point, model)
-    if request.resume is not None:
-        checked_draws(request.resume, list(variables), model)
     refuse_simulators(model)
     return checked_point(None, model)
 
