@@ -37,7 +37,7 @@ def chooses_nuts() -> Iterator[Callable[..., bool]]:
     """Let ``AusterityMH()`` be a step method of this package however few rows there are."""
     with pytest.MonkeyPatch.context() as patch:
         chooses = austerity_mh.leaves_the_choice
-        patch.setattr(austerity_mh, "leaves_the_choice", lambda request: False)
+        patch.setattr(austerity_mh, "leaves_the_choice", lambda request, **_: False)
         yield chooses
 
 

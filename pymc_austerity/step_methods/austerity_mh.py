@@ -12,7 +12,7 @@ from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.setup_progress import Stage
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
-from pymc_austerity.step_methods.by_default import best_of_all, leaves_the_choice
+from pymc_austerity.step_methods.by_default import best_of_all, best_without_nuts, leaves_the_choice
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep, PerVariable
 from pymc_austerity.step_methods.grouped_mh import (
@@ -97,8 +97,8 @@ class AusterityMH(Configured, ABC):
     resume : InferenceData or DataTree, optional
         An earlier run of the model. Proposal and test, or the metric and steps of NUTS, are tuned
         at set-up, on its draws, and chains start at its last draws: ``pm.sample(tune=0)`` continues
-        that run. A run of NUTS that `AusterityMH` chose goes on with NUTS; one of another sampler
-        leaves the choice open.
+        that run. What `AusterityMH` chose for the earlier run goes on, such as NUTS; a run of
+        another sampler leaves the choice open.
     rng : int or numpy.random.Generator, optional
         Determines the order of the stored rows, which is fixed by default, and draws outside
         ``pm.sample``, which has its own generator.
@@ -195,9 +195,12 @@ class AusterityMH(Configured, ABC):
         prepared: PreparedModel | None = None
         if allows_groups(request):
             prepared = request.prepared(model, say)
-            grouped = grouped_if_possible(request, variables, model, prepared, say)
+            its = {"only_where_best": request.sampler_before != GroupedStep.__name__}
+            grouped = grouped_if_possible(request, variables, model, prepared, say, **its)
             if grouped is not None:
                 return grouped
+            if prepared.has_groups and leaves_the_choice(request, to_nuts=False):
+                return best_without_nuts(request, variables, model, prepared, say)
         return FewRowsStep.made(variables, request, model, say, prepared)
 
 

@@ -5,7 +5,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pymc as pm
@@ -19,8 +20,9 @@ from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.earlier_run import checked_draws, earlier_run
 from pymc_austerity.setup.levels.build import MOST_AT_ONCE
 from pymc_austerity.setup.model_inputs import checked_point
+from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
-from pymc_austerity.setup.setup_progress import Stage
+from pymc_austerity.setup.setup_progress import Say, Stage
 from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps, on_all_rows
 from pymc_austerity.step_methods.expected_time import (
@@ -56,7 +58,7 @@ from pymc_austerity.step_methods.short_chains import (
     seconds_of_run,
     steps_per_draw,
 )
-from pymc_austerity.step_methods.wide_hmc import WideHMC
+from pymc_austerity.step_methods.wide_hmc import SplitHamiltonian, WideHMC
 from pymc_austerity.time_limit import (
     SetupTooLongError,
     counted,
@@ -70,6 +72,8 @@ _log = logging.getLogger("pymc.austerity")
 
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit", "likelihood"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
+_OF_SOURCES = {"data", "setup_folder"}
+"""Those beside which decisions on few rows or levels are still to be chosen, but not NUTS."""
 
 _SETUP_SHARE, _FIRST_SHARE = 0.4, 0.6
 """Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
@@ -88,6 +92,7 @@ the time for it as shares of compilation and run."""
 _MANY_ROWS_OF_AN_ENTRY, _LONG_RUN_OF_FEW_ROWS = 100, 30.0
 """Rows for each entry with fewer of which a set-up may have to compile trajectories, for a minute;
 and the seconds that a run of a compiled NUTS takes at least for it to be tried then."""
+_WITHOUT_NUTS = (CostOfNUTS(math.inf, compilation=0.0),)
 _UNSURE = 5.0
 """Times the usual time of the rows with which NUTS is measured first, where each entry has few."""
 _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
@@ -95,19 +100,27 @@ _ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
 they can be moved one by one, are tried first."""
 
 
-def leaves_the_choice(request: Request) -> bool:
+def leaves_the_choice(request: Request, *, to_nuts: bool = True) -> bool:
     """Whether none of the settings asks for decisions on few rows, nor goes on with a run on few.
 
-    A run that is none of this package leaves the choice open.
+    A run on all rows, or of other samplers, leaves the choice open.
+
+    Parameters
+    ----------
+    request : Request
+        What the user asks.
+    to_nuts : bool
+        Whether NUTS would be an answer; it is none to a request with sources of rows.
     """
-    given = set(request.given)
-    sampler = _sampler_of(request.resume)
-    return given <= _OPEN or (given <= _OPEN | {"resume"} and sampler in ("", AllRowsNUTS.__name__))
+    given = set(request.given) - (set() if to_nuts else _OF_SOURCES)
+    if request.sampler_before in ("", AllRowsNUTS.__name__) or _was_wide(request):
+        given -= {"resume"}
+    return given <= _OPEN
 
 
-def _sampler_of(run: Any) -> str:
-    """The step method of this package that made a run; empty if none did."""
-    return str(getattr(getattr(run, "sample_stats", None), "attrs", {}).get("sampler", ""))
+def _was_wide(request: Request) -> bool:
+    """Whether the earlier run is one of `WideHMC`."""
+    return request.constants_before.get("proposal") == SplitHamiltonian.__name__
 
 
 def best_of_all(request: Request, variables: Sequence, model: pm.Model, say: Stage) -> Any:
@@ -128,9 +141,44 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model, say: Sta
         return _compared(choice)
 
 
+def best_without_nuts(
+    request: Request, variables: Sequence, model: pm.Model, prepared: PreparedModel, say: Stage
+) -> Any:
+    """Decisions on few rows or levels, whichever short chains show to be faster.
+
+    Rows from sources cannot be given to NUTS, which would need all of them in memory.
+
+    Parameters
+    ----------
+    request, variables, model, say
+        As in `best_of_all`.
+    prepared : PreparedModel
+        The model, which has levels that can be moved one by one.
+
+    Raises
+    ------
+    NotRowwiseError, SettingError
+        Neither can be had.
+    """
+    tried: list[tuple[tuple[bool, bool, float], Any]] = []
+    point, begun = dict(prepared.point), counted()
+    makers = _both(request, variables, model, prepared, say)
+    for step in _made_in_time(makers, "neither is possible"):
+        step.setup_seconds = counted() - begun
+        with say.shown("trying chains"), _one_thread():
+            found = glimpsed(step, point, _WITHOUT_NUTS)
+        is_wrong = bool(reason_against(step, found, _WITHOUT_NUTS))
+        tried.append(((is_wrong, *by_time((step, found))), step))
+        if is_clear(step, found, _WITHOUT_NUTS):
+            break
+    _, fastest = min(tried, key=itemgetter(0))
+    fastest.take(request.steps_per_draw, say)
+    return fastest
+
+
 def _compared(choice: "_Choice") -> Any:
     """The best step method."""
-    if _sampler_of(choice.request.resume) == AllRowsNUTS.__name__:
+    if choice.request.sampler_before == AllRowsNUTS.__name__:
         choice.nuts.reason = "the earlier run is one of NUTS"
         return choice.nuts
     has_looked = False
@@ -394,19 +442,12 @@ class _Choice:
         elif size.dimension > MOST_ENTRIES:
             problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
             if has_sparse_design(problem):
-                its = {"model": model, "rng": request.rng, "say": self.say}
+                its = {"request": request, "model": model, "say": self.say}
                 yield WideHMC(variables, problem=problem, **its)
                 return
 
-        def on_few_rows() -> FewRowsStep:
-            its: dict[str, Any] = {"request": request, "model": model, "rng": request.rng}
-            its |= {"prepared": prepared, "is_candidate": True}
-            return FewRowsStep(variables, **its, say=self.say)
-
-        def by_level() -> GroupedStep | None:
-            return grouped_if_possible(*of_levels, only_where_best=False)
-
-        in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
+        on_few_rows, by_level = _both(*of_levels)
+        in_order = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
         if prepared.has_groups:
             in_order.insert(0 if per_entry < _ROWS_OF_A_LEVEL else 1, by_level)
         yield from _made_in_time(
@@ -443,9 +484,10 @@ def _is_long(cost: CostOfNUTS, size: Size) -> bool:
 
 def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
     """The model's initial point; values that cannot be used are errors, not reasons for NUTS."""
-    checked_point(request.options.initial_point, model)
+    given = request.options.initial_point
+    point = checked_point(given, model)
     refuse_simulators(model)
-    return checked_point(None, model)
+    return point if given is None else checked_point(None, model)
 
 
 def _nothing_observed(model: pm.Model) -> str:
@@ -467,6 +509,17 @@ def _few_rows(size: Size) -> str:
     if seconds_of_rows(size) < (1.0 if _has_many_rows(size) else _UNSURE) * SETUP_SECONDS:
         return f"{size.n_rows:,} rows are too few to gain from reading fewer"
     return ""
+
+
+def _both(
+    request: Request, variables: Sequence, model: pm.Model, prepared: PreparedModel, say: Say
+) -> list[Callable[[], Any]]:
+    """What sets up decisions on few rows of everything at once, and those of levels."""
+    its: dict[str, Any] = {"request": request, "model": model, "prepared": prepared, "say": say}
+    return [
+        partial(FewRowsStep, variables, rng=request.rng, is_candidate=True, **its),
+        partial(grouped_if_possible, variables=variables, only_where_best=False, **its),
+    ]
 
 
 def _made_in_time(makers: Sequence[Callable[[], Any]], why_none: str) -> Iterator[Any]:

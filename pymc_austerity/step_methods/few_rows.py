@@ -100,7 +100,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
     ) -> None:
         settings = replace(request.settings, only_with_surrogate=is_candidate)
         options, proposal = request.options, request.own_proposal
-        self.steps_per_draw = options.steps_per_draw
+        self.steps_per_draw = request.steps_per_draw
         self.adapts = options.tune and settings.test is not None  # else nothing is learned
         refuse_unsuitable(vars, model, proposal)
         refuse_uncorrected(settings, proposal)

@@ -220,7 +220,7 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
     ) -> None:
         tests = SequentialSettings(_number(request.epsilon), _number(request.audit))
         options = request.options
-        self.steps_per_draw = options.steps_per_draw
+        self.steps_per_draw = request.steps_per_draw
         self.adapts, self._is_audit_given = options.tune, tests.audit > 0.0
         earlier = earlier_run(request.resume, list(vars), list(vars), model)
         if built is None:

@@ -219,6 +219,22 @@ class Request:
         }
 
     @property
+    def constants_before(self) -> Mapping[str, Any]:
+        """Constants of the earlier run; none if it was made by other samplers."""
+        return getattr(getattr(self.resume, "sample_stats", None), "attrs", {})
+
+    @property
+    def sampler_before(self) -> str:
+        """The step method of this package that made the earlier run; empty if none did."""
+        return str(self.constants_before.get("sampler", ""))
+
+    @property
+    def steps_per_draw(self) -> int:
+        """Transitions between recorded draws, by default as many as in the earlier run."""
+        given = self.options.steps_per_draw
+        return given if given > 1 else int(self.constants_before.get("steps_per_draw", given))
+
+    @property
     def given(self) -> dict[str, Any]:
         """Arguments and options that differ from the defaults of `AusterityMH`."""
         given = differing(self)

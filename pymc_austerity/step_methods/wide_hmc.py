@@ -13,10 +13,12 @@ from pymc_austerity.control_variates import RowDensity
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.coordinates import Coordinates
+from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.wide import Reference, wide_reference
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
+from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.short_chains import Probe
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words
@@ -145,17 +147,20 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
 
     name = "austerity_mh"
     _state_class = WideState
+    learnt: EarlierRun | None
 
     def __init__(
-        self, vars: Sequence, *, problem: Problem, model: pm.Model, say: Say, rng: Any = None
+        self, vars: Sequence, *, problem: Problem, request: Request, model: pm.Model, say: Say
     ) -> None:
+        self.steps_per_draw = request.steps_per_draw
+        self.learnt = earlier_run(request.resume, list(vars), list(vars), model)
         posterior, reference = wide_reference(problem, say)
         say("trying trajectories")
         self._moves, self._accepted, self.tried = _chosen(
             posterior, reference, problem.prepared.rng
         )
         self.coordinates = Coordinates(problem.start)
-        self._begin(problem, blocked=True, rng=rng)
+        self._begin(problem, blocked=True, rng=request.rng)
         self._describe(problem, structure=problem.structure)
 
     def reset_tuning(self) -> None:
@@ -164,7 +169,12 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         self.tune = True
 
     def _start(self) -> NDArray:
-        self._place = self._moves.place(self.rng.standard_normal(self.coordinates.start.size))
+        if self.learnt is None:
+            standard = self.rng.standard_normal(self.coordinates.start.size)
+        else:
+            ends = self.learnt.own_last
+            standard = self._moves.reference.standardized(ends[self.rng.integers(len(ends))])
+        self._place = self._moves.place(standard)
         return self._point(self._place)
 
     def _row_free_part(self, point: NDArray) -> float:
@@ -195,6 +205,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
             **self._common_constants,
             "acceptance_rule": "metropolis",
             "epsilon": 0.0,
+            "proposal": SplitHamiltonian.__name__,
             "proposal_rows": self._moves.n_kicks * self.n_rows,
         }
 

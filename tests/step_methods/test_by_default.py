@@ -546,6 +546,31 @@ class TestFewRowsAreRead:
     def test_where_a_setting_asks_for_it(self, settings):
         assert type(built(normal_model(300), **settings)) is FewRowsStep
 
+    @pytest.mark.parametrize(
+        ("few", "levels", "is_grouped"),
+        [
+            (Probe("", 1e-3, 0.5), Probe("", 1e-4, 0.5), False),  # good enough: no other is tried
+            (Probe("", 1e-3, 0.01), Probe("", 1e-2, 0.01), False),
+            (Probe("", 1e-2, 0.01), Probe("", 1e-3, 0.01), True),
+            (Probe("no moves", np.inf, 0.0), Probe("", 1.0, np.nan), True),
+        ],
+    )
+    def test_of_sources(self, monkeypatch, few, levels, is_grouped):
+        """NUTS cannot have their rows, but levels may be moved one by one."""
+        rng, group = np.random.default_rng(1), np.repeat(np.arange(4), 100)
+        y = rng.poisson(np.exp(rng.normal(1.0, 0.5, size=4))[group])
+        with pm.Model() as model:
+            a = pm.Normal("a", pm.Normal("m"), pm.HalfNormal("s"), shape=4)
+            pm.Poisson("y", pm.math.exp(a[pm.Data("g", group[:7])]), observed=y[:7])
+
+        def seen(step, *_):
+            return levels if isinstance(step, GroupedStep) else few
+
+        monkeypatch.setattr(by_default, "glimpsed", seen)
+        step, idata = sample(model, data={"g": group, "y": y})
+        assert isinstance(step, GroupedMH) == is_grouped
+        assert idata.sample_stats.attrs["n_rows"] == 400
+
     def test_or_an_error_says_why_it_is_impossible(self):
         with pm.Model():
             pm.Normal("y", abs(pm.Normal("mu")) + 1.0, 1.0, observed=np.full(60, 3.0))

@@ -11,6 +11,8 @@ from pymc_austerity.setup.build import better_of
 from pymc_austerity.setup.earlier_run import earlier_run
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
+from pymc_austerity.step_methods.few_rows import FewRowsStep
+from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from tests.running import assert_alike, built, sample
 from tests.step_methods.models import logistic, normal_mean, normal_regression
 
@@ -112,6 +114,30 @@ def test_groups_go_on_too(groups):
     accepted, before = (float(run.sample_stats["accepted"].mean()) for run in (later, earlier))
     assert accepted > before - 0.1
     assert_alike(later, earlier, ("mu", "tau"), 0.5, 0.7)
+
+
+def test_few_levels_go_on_as_levels():
+    """A new run would move everything at once."""
+    rng, group = np.random.default_rng(3), np.repeat(np.arange(4), 100)
+    with pm.Model() as model:
+        effect = pm.Normal("effect", 0.0, pm.HalfNormal("tau"), shape=4)
+        y = rng.poisson(np.exp(0.4 * rng.normal(size=4))[group])
+        pm.Poisson("y", pm.math.exp(effect[group]), observed=y)
+        assert type(AusterityMH()) is FewRowsStep
+        earlier = sample(GroupedMH(), model, draws=20, tune=20)
+        step = AusterityMH(resume=earlier)
+    assert type(step) is GroupedStep
+    assert step.learnt is not None
+
+
+def test_as_many_transitions_are_in_a_draw_as_before(first):
+    model, earlier = first
+    before = earlier.sample_stats.attrs["steps_per_draw"]
+    changed = earlier.copy()
+    changed.sample_stats.attrs["steps_per_draw"] = 3
+    assert built(model, epsilon=0.05, resume=changed).steps_per_draw == 3
+    assert built(model, epsilon=0.05, resume=changed, steps_per_draw=2).steps_per_draw == 2
+    earlier.sample_stats.attrs["steps_per_draw"] = before
 
 
 def test_effects_that_sum_to_zero_go_on_as_levels_with_a_free_mean():

@@ -12,6 +12,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.setup.wide import Reference, has_sparse_design, wide_reference
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
+from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import SplitHamiltonian, WideHMC
 from tests.references import slopes_of
 from tests.running import assert_alike, assert_same_moves, built, sample
@@ -30,7 +31,8 @@ def product(matrix, b):
 
 
 def step_for(model):
-    step = WideHMC(list(model.value_vars), problem=posed(model), model=model, say=str, rng=1)
+    its = {"problem": posed(model), "request": Request(rng=1), "model": model}
+    step = WideHMC(list(model.value_vars), **its, say=str)
     step.end_setup({"trying trajectories": 1.0})
     return step
 
@@ -156,7 +158,14 @@ class TestTheChoice:
         monkeypatch.setattr(by_default, "_few_rows", lambda size: "")
 
     def test_wide_sparse_models(self, rng):
-        assert isinstance(built(hierarchical(rng)), WideHMC)
+        model = hierarchical(rng)
+        step = built(model)
+        assert isinstance(step, WideHMC)
+        earlier = sample(step, model, draws=5, tune=5)
+        later = built(model, resume=earlier)
+        assert isinstance(later, WideHMC)
+        point, last = later._start(), earlier.posterior["a"].isel(draw=-1).values
+        assert np.isclose(last, point[0]).any()
 
     def test_priors_that_are_not_independent(self, rng, caplog):
         matrix = design(300, 60, 4, rng)
