@@ -89,7 +89,8 @@ def build(
     """
     refuse_local(problem)
     target = _target(problem, settings, proposal, anchor, say, may)
-    if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
+    may_move = is_unconstrained(problem.variables, problem.model, proposal)
+    if earlier is not None and may_move and not isinstance(target.sampling, AllRowsTogether):
         target = replace(target, approximation=better_of(earlier, target.approximation))
     if proposal is None:
         proposal = _default_proposal(target)
@@ -278,7 +279,7 @@ def build_among_others(
         run = run.seen_in(coordinates)
     earlier = None if run is None else run.points
     if whole is problem:
-        may = May(decide_together=not (coordinates.names or problem.shared or run))
+        may = May(decide_together=not (coordinates.names or problem.shared))
         target, proposal = build(
             problem, settings, proposal, anchor=at, earlier=earlier, say=say, may=may
         )

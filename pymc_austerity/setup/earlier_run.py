@@ -170,6 +170,8 @@ def learn(
     decider: AnyDecider,
     embedding: Embedding,
     rng: np.random.Generator,
+    *,
+    is_tuned: bool = True,
 ) -> Learnt:
     """Tune a proposal and a test with a chain that starts where an earlier run ended.
 
@@ -185,6 +187,8 @@ def learn(
         Layout and normal approximation; variables of other step methods stay fixed.
     rng : numpy.random.Generator
         Source of randomness.
+    is_tuned : bool
+        Whether there is anything to learn.
     """
     decider.begin_chain(rng)
     decider.reset()
@@ -192,7 +196,7 @@ def learn(
     state = proposal.init(around.layout, around.approximation)
     current = run.own_last[chain].astype(around.start.dtype)
     around.place(run.last[chain])
-    for _ in range(_STEPS):
+    for _ in range(_STEPS if is_tuned else 0):
         decider.begin_draw(tuning=True)
         current, _, state, _ = around.transition(
             decider, proposal, state, current, rng, tuning=True, adapts=True

@@ -24,7 +24,7 @@ from pymc_austerity.setup.support import (
     refuse_uncorrected,
     refuse_unsuitable,
 )
-from pymc_austerity.step_methods.draws_ahead import compile_now
+from pymc_austerity.step_methods.draws_ahead import compile_now, is_independent
 from pymc_austerity.step_methods.metropolis import MetropolisStep
 from pymc_austerity.step_methods.request import Request
 
@@ -155,7 +155,9 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         self.settings, self.decider = settings, decider_of(settings, target)
         self.learnt = None
         if built.earlier is not None:
-            self.learnt = learn(built.earlier, self.proposal, self.decider, self.embedding, rng)
+            its = self.proposal, self.decider, self.embedding, rng
+            is_tuned = not is_independent(target, self.proposal)
+            self.learnt = learn(built.earlier, *its, is_tuned=is_tuned)
         warn_if_loose(self.decider)
         self.normality = check_normality(
             target, built.usual, settings, moving_support=moving_support, rng=rng

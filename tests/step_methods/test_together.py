@@ -53,6 +53,17 @@ def test_tuning_is_made_in_blocks_as_well(started, monkeypatch):
     assert passes == [65]
 
 
+def test_a_run_goes_on_in_the_same_way(started):
+    step, _ = started
+    model = step._model
+    earlier = sample(step, model, draws=10, tune=0, chains=2)
+    later = built(model, max_error=0.01, resume=earlier)
+    assert is_independent(later.target, later.proposal)
+    last = np.concatenate([earlier.posterior[v.name].isel(draw=-1) for v in model.free_RVs], -1)
+    np.testing.assert_allclose(later.learnt.starts, last)
+    assert sample(later, model, draws=5, tune=0, chains=1).sample_stats.attrs["resumed"] == 1
+
+
 def counted(function, passes):
     def call(self, points):
         passes.append(len(points))
