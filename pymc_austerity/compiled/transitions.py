@@ -152,7 +152,7 @@ def transitions(
 
 
 class KnownByAddress(NamedTuple):
-    """The row-free part, and m rows of k linear predictors, for compiled code.
+    """The row-free part, and m weighted rows of k linear predictors, for compiled code.
 
     Attributes
     ----------
@@ -168,6 +168,8 @@ class KnownByAddress(NamedTuple):
         Address of the predictors as products with the point, shape (k m, d).
     offsets : int
         Address of an array of shape (k m,).
+    weights : int
+        Address of the weights of the rows.
     """
 
     exact: int
@@ -177,20 +179,31 @@ class KnownByAddress(NamedTuple):
     table: int = 0
     design: int = 0
     offsets: int = 0
+    weights: int = 0
+
+
+@part(types.float64)
+def _of_rows(exact: KnownByAddress, point: NDArray, gradient: NDArray) -> float:
+    """Log-likelihood of the rows, nats, of which the gradient is added."""
+    n_rows, n_predictors = exact.n_rows, exact.n_predictors
+    design = numba.carray(reals(exact.design), (n_predictors, point.size))
+    etas = np.dot(design, point) + numba.carray(reals(exact.offsets), n_predictors)
+    found, weights, value = np.empty(n_rows + n_predictors), reals(exact.weights), 0.0
+    call(exact.slopes, (etas.ctypes.data, found.ctypes.data, exact.table))
+    for i in range(n_rows):
+        value += weights[i] * found[i]
+    for i in range(n_predictors):
+        found[n_rows + i] *= weights[i % n_rows]
+    gradient += np.dot(found[n_rows:], design)
+    return value
 
 
 def _evaluate(exact: KnownByAddress, point: NDArray) -> tuple[float, NDArray]:
     """See `pymc_austerity.proposals.hamiltonian.evaluate`."""
     gradient = np.empty(point.size)
     value = call_for_number(exact.exact, (point.ctypes.data, gradient.ctypes.data))
-    n_rows, n_predictors = exact.n_rows, exact.n_predictors
-    if n_rows > 0:
-        design = numba.carray(reals(exact.design), (n_predictors, point.size))
-        etas = np.dot(design, point) + numba.carray(reals(exact.offsets), n_predictors)
-        found = np.empty(n_rows + n_predictors)
-        call(exact.slopes, (etas.ctypes.data, found.ctypes.data, exact.table))
-        value += found[:n_rows].sum()
-        gradient += np.dot(found[n_rows:], design)
+    if exact.n_rows > 0:
+        value += _of_rows(exact, point, gradient)
     return value, gradient
 
 
@@ -212,8 +225,10 @@ class CompiledTrajectories(NamedTuple):
         What is known without an expansion.
     anchor, gradient, hessian, scaled : arrays
         As in `pymc_austerity.proposals.hamiltonian.log_density`.
-    beyond : float array, shape (d, d)
-        Hessian of the expansion that decisions use, minus that of the surrogate.
+    tilt, beyond : float arrays, shapes (d,) and (d, d)
+        Gradient and Hessian of the expansion that decisions use, minus those of the surrogate.
+    rows_are_sampled : bool
+        Whether the rows that the surrogate knows are sampled as well, so that they do not cancel.
     root : float array, shape (d, d)
         Of the inverse of the metric.
     step_size, time : float
@@ -225,7 +240,9 @@ class CompiledTrajectories(NamedTuple):
     gradient: NDArray[np.float64]
     hessian: NDArray[np.float64]
     scaled: NDArray[np.intp]
+    tilt: NDArray[np.float64]
     beyond: NDArray[np.float64]
+    rows_are_sampled: bool
     root: NDArray[np.float64]
     step_size: float
     time: float
@@ -289,7 +306,7 @@ def transitions_by_trajectories(
     int
         Transitions made: fewer where one of them violates a bound.
     """
-    current = start.copy()
+    current, d = start.copy(), start.size
     for t in range(len(points)):
         for k in range(statistics.shape[1]):  # assigned to slices, numba compiles a second more
             statistics[t, k] = 0.0
@@ -299,6 +316,9 @@ def transitions_by_trajectories(
         if n_accepted > 0:
             moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
             log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
+            if its.rows_are_sampled:
+                log_ratio += np.dot(its.tilt, moved) - _of_rows(its.exact, proposed, np.zeros(d))
+                log_ratio += _of_rows(its.exact, current, np.zeros(d))
             if math.isfinite(log_ratio):
                 verdict = decide_by(
                     decisions,

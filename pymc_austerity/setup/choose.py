@@ -24,7 +24,7 @@ from pymc_austerity.setup.exact import (
     sampling_in_memory,
     with_stored_rows,
 )
-from pymc_austerity.setup.kept_rows import keep, keep_influential
+from pymc_austerity.setup.kept_rows import keep, keep_influential, represent
 from pymc_austerity.setup.row_bounds import BoundedRows, NotExactError, time_for_bounds
 from pymc_austerity.setup.target import About, NoPlan, Target
 from pymc_austerity.setup.together import Together, together
@@ -130,9 +130,11 @@ def _best(divided: DividedRows, all_rows: Together | None) -> Target:
 
 
 def _kept(rows: ScoredRows) -> ScoredRows | None:
-    """The other rows, where some are kept as they are."""
+    """Rows of which some are kept as they are, or stand for all in the surrogate."""
     rows.about.say("looking for rows to keep")
     kept = keep_influential(rows.about, rows.scores)
+    if kept is None:
+        kept = represent(rows.about, rows.scores, rows.checked)
     return None if kept is None else ScoredRows.of(kept)
 
 

@@ -1,4 +1,4 @@
-"""Influential rows that the surrogate of the posterior keeps as they are."""
+"""Rows that the surrogate of the posterior knows: influential ones, or some that stand for all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,17 +7,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from pymc_austerity import compiled
 from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_scores
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import ArrayRows, Block
+from pymc_austerity.rows import ArrayRows, Block, blocks_of
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_free import AnyGradient, row_free_gradient
-from pymc_austerity.setup.surrogate import PILOT_PAIRS, Expansion, SurrogatePosterior, explored
+from pymc_austerity.setup.surrogate import (
+    PILOT_PAIRS,
+    Expansion,
+    Explored,
+    SurrogatePosterior,
+    explored,
+)
 from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
 from pymc_austerity.setup.target import About
+from pymc_austerity.time_limit import end_if_late
 
 _MOST, _SHARE = 500, 0.98
 """Rows to keep: those with this share of the influence, or as many as trajectories can afford."""
@@ -32,7 +40,7 @@ good as trajectories, and cheaper."""
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    r"""Log-likelihood of m rows and its gradient; their k linear predictors are stored.
+    r"""Log-likelihood of m weighted rows and its gradient; their k linear predictors are stored.
 
     Attributes
     ----------
@@ -42,20 +50,40 @@ class KeptRows:
         Data of the rows, C-contiguous.
     design : float array, shape (k m, d)
     offsets : float array, shape (k m,)
+    weights : float array, shape (m,)
+        Rows that each stands for.
     """
 
     slopes: RowSlopes
     block: Block
     design: NDArray[np.float64]
     offsets: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
     def __call__(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood of the rows, nats, and gradient, shape (d,)."""
-        n_rows = int(self.table[0])
+        values, *slopes = self._each(point) * self.weights
+        return float(values.sum()), np.concatenate(slopes) @ self.design
+
+    def values(self, point: NDArray) -> NDArray[np.float64]:
+        """Log-likelihood of each row, shape (m,), nats."""
+        found: NDArray[np.float64] = self._each(point)[0]
+        return found
+
+    def _each(self, point: NDArray) -> NDArray[np.float64]:
+        """Log-likelihoods and first derivatives by the predictors, shape (1 + k, m)."""
         etas = self.design @ point.astype(np.float64, copy=False) + self.offsets
-        found = np.empty(n_rows + etas.size)
+        found = np.empty((1 + etas.size // self.weights.size, self.weights.size))
         self.slopes.on_arrays(etas, found, self.table)
-        return float(found[:n_rows].sum()), found[n_rows:] @ self.design
+        return found
+
+    def some(self, which: NDArray[np.intp], weights: NDArray[np.float64]) -> "KeptRows":
+        """Some of the rows, with other weights."""
+        predictors = self.offsets.reshape(-1, self.weights.size)
+        design = self.design.reshape(*predictors.shape, -1)[:, which]
+        block = tuple([array[which] for array in self.block])
+        offsets = predictors[:, which].ravel()
+        return KeptRows(self.slopes, block, design.reshape(offsets.size, -1), offsets, weights)
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
@@ -79,7 +107,7 @@ class KeptRows:
         total, column = np.zeros((self.design.shape[1],) * 2), 0
         for a, left in enumerate(parts):
             for b, right in enumerate(parts[a:], start=a):
-                product = (left * curvatures[:, [column]]).T @ right
+                product = (left * (self.weights * curvatures[:, column])[:, None]).T @ right
                 total += product if a == b else product + product.T
                 column += 1
         return total
@@ -109,7 +137,7 @@ class KnownPart:
         if self.exact.address is None:
             return None
         rows = self.rows
-        arrays = [array.ctypes.data for array in (rows.table, rows.design, rows.offsets)]
+        arrays = [a.ctypes.data for a in (rows.table, rows.design, rows.offsets, rows.weights)]
         sizes = int(rows.table[0]), rows.offsets.size
         return compiled.KnownByAddress(self.exact.address, *sizes, rows.slopes.address, *arrays)
 
@@ -133,7 +161,8 @@ def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
     columns = np.concatenate([design.columns(size).T for design in designs])
     offsets = np.concatenate([design.eta(np.zeros(size)) for design in designs])
     data = tuple(map(np.ascontiguousarray, block))
-    return KeptRows(slopes, data, np.ascontiguousarray(columns), offsets)
+    weights = np.ones(len(data[0]))
+    return KeptRows(slopes, data, np.ascontiguousarray(columns), offsets, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,23 +252,34 @@ def keep(
         if anchor.is_smooth and is_nearly_normal(known, anchor, _ENOUGH):
             return None
         gradient = row_free_gradient(problem)
-    expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
-    exact = KnownPart(gradient, rows)
-    unscaled = np.empty(0, dtype=np.intp)
-    surrogate = SurrogatePosterior(exact, known, expansion, unscaled, anchor.point, anchor.root)
-    rng = problem.prepared.rng
-    try:
-        found = explored(surrogate, anchor.point, rng, is_informed=True)
-    except NoAnchorError:
+    found = _explored(anchor, KnownPart(gradient, rows), known, problem)
+    if found is None:
         return None
     anchor = replace(anchor, root=found.root)
     return about._replace(
         anchor=anchor,
         approximation=GaussianApproximation(anchor.point, anchor.root),
         surrogate=found.surrogate,
-        pairs=found.surrogate.pairs(PILOT_PAIRS, problem.start.dtype, rng),
+        pairs=_pairs(found, problem),
         kept=which,
     )
+
+
+def _explored(
+    others: Anchor, exact: KnownPart, known: KnownDifference, problem: Problem
+) -> Explored | None:
+    """A chain on what is known, with the expansion of the other rows; None if it fails."""
+    unscaled = np.empty(0, dtype=np.intp)
+    try:
+        expansion = Expansion.concave(others.point, others.gradient, others.hessian)
+        about = SurrogatePosterior(exact, known, expansion, unscaled, others.point, others.root)
+        return explored(about, others.point, problem.prepared.rng, is_informed=True)
+    except NoAnchorError:
+        return None
+
+
+def _pairs(found: Explored, problem: Problem) -> list[tuple[NDArray, NDArray]]:
+    return found.surrogate.pairs(PILOT_PAIRS, problem.start.dtype, problem.prepared.rng)
 
 
 def _most_influential(scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -253,3 +293,119 @@ def _of_others(anchor: Anchor, rows: KeptRows, curvatures: NDArray[np.float64]) 
     _, gradient = rows(anchor.point)
     hessian = anchor.hessian - rows.hessian(curvatures)
     return replace(anchor, gradient=anchor.gradient - gradient, hessian=hessian)
+
+
+# ------------------------------------------------------------------ rows that stand for all
+
+
+_POINTS, _CHECKED, _WIDEST = 64, 32, 2.5
+"""Points at which a few rows stand for all, those at which this is checked, and the largest of
+their distances, in standard deviations of the normal approximation."""
+_CANDIDATES = 500
+"""Rows at random, and as many by their influence, some of which stand for all."""
+_FAR, _LEFT = 0.5, 0.3
+"""Nats that the expansion of all rows leaves open, from which others stand for them; and how much
+of these they may leave open."""
+_MOST_ENTRIES = 20
+"""Entries of a point with more of which no few points say how the rows behave."""
+
+
+def represent(
+    about: About, scores: NDArray[np.float64], changes: list[NDArray[np.float64]]
+) -> About | None:
+    r"""Let a few rows with weights stand for all, where the posterior is not nearly normal.
+
+    .. math:: S(\theta) = \log \rho(\theta)
+        + \sum_i \left[ g_i' \delta + \tfrac12 \delta' H_i \delta \right]
+        + \sum_{j \in T} w_j R_j(\theta), \qquad \delta = \theta - \theta^*
+
+    with the residuals R of the rows beyond these expansions. Any sum of rows at P points is a
+    combination of at most P rows with weights that are not negative (Caratheodory). Non-negative
+    least squares finds one, of candidates; other points show whether it holds between these points.
+    Decisions sample all rows.
+
+    Parameters
+    ----------
+    about : About
+        Rows in memory and their expansion of second order.
+    scores : float array, shape (N,)
+        Influence of each row.
+    changes : list of float arrays, shape (N,), nats
+        Residuals of the rows between pairs of draws.
+
+    Returns
+    -------
+    About or None
+        The same with a surrogate that is tuned and pilot pairs from it; None where no few rows
+        stand for all, or the expansion does as well.
+
+    References
+    ----------
+    Caratheodory, C. (1907). Ueber den Variabilitaetsbereich der Koeffizienten von Potenzreihen,
+    die gegebene Werte nicht annehmen. Mathematische Annalen 64, 95-115.
+    """
+    problem, anchor, residuals = about.problem, about.anchor, about.residuals
+    is_possible = about.may.keep_rows and residuals.is_stored and residuals.at_anchor is not None
+    if not is_possible or not anchor.is_smooth or anchor.point.size > _MOST_ENTRIES:
+        return None
+    if not np.sqrt(np.mean([values.sum() ** 2 / 2.0 for values in changes])) > _FAR:
+        return None
+    which = _candidates(scores, problem.prepared.rng)
+    candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
+    rows = candidates if isinstance(candidates, str) else _standing(about, candidates)
+    if rows is None or isinstance(rows, str):
+        return None
+    k = rows.offsets.size // rows.weights.size
+    assert residuals.at_anchor is not None
+    others = _of_others(anchor, rows, residuals.at_anchor(*rows.block)[:, 2 * k :])
+    known = KnownDifference(about.row_free_difference, rows)
+    found = _explored(others, KnownPart(row_free_gradient(problem), rows), known, problem)
+    if found is None:
+        return None
+    return about._replace(
+        anchor=replace(anchor, root=found.root),
+        approximation=GaussianApproximation(found.mean, found.root),
+        surrogate=found.surrogate,
+        pairs=_pairs(found, problem),
+    )
+
+
+def _candidates(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Rows at random, and others with probabilities in proportion to their influence."""
+    n_rows = min(_CANDIDATES, scores.size)
+    with np.errstate(divide="ignore", over="ignore"):
+        keys = rng.standard_exponential(scores.size) / scores
+    influential = np.argpartition(keys, n_rows - 1)[:n_rows]
+    return np.union1d(rng.choice(scores.size, n_rows, replace=False), influential)
+
+
+def _standing(about: About, rows: KeptRows) -> KeptRows | None:
+    """Some of the candidates with weights, if they stand for all rows."""
+    anchor, rng = about.anchor, about.problem.prepared.rng
+    widths = rng.uniform(0.0, _WIDEST, _POINTS + _CHECKED)
+    noise = rng.standard_normal((widths.size, anchor.point.size))
+    points = list(anchor.point + (widths[:, None] * noise) @ anchor.root.T)
+    values = np.array([rows.values(point) for point in points]) - rows.values(anchor.point)
+    left = np.array([_left_open(about, point) for point in points])
+    sums = left + [anchor.expansion(point, anchor.point) for point in points]
+    if not (np.isfinite(sums).all() and np.isfinite(values).all()):
+        return None
+    scale = 1.0 / (1.0 + np.abs(sums[:_POINTS]))
+    try:
+        weights, _ = nnls(values[:_POINTS] * scale[:, None], sums[:_POINTS] * scale)
+    except RuntimeError:  # it does not converge
+        return None
+    error = values[_POINTS:] @ weights - sums[_POINTS:]
+    if not np.linalg.norm(error) < _LEFT * np.linalg.norm(left[_POINTS:]):
+        return None
+    chosen = np.flatnonzero(weights)
+    return rows.some(chosen, weights[chosen])
+
+
+def _left_open(about: About, point: NDArray) -> float:
+    """What the expansion of all rows leaves open at a point, nats."""
+    end_if_late()
+    dtype, at = about.problem.start.dtype, about.anchor.point
+    place, anchor = point.astype(dtype), at.astype(dtype)
+    blocks = blocks_of(ArrayRows(about.residuals.arrays))
+    return float(sum(about.residuals.function(place, anchor, *block).sum() for block in blocks))

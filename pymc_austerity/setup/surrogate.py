@@ -101,6 +101,11 @@ class SurrogatePosterior:
         address = self.exact.address
         return compiled.KnownByAddress(address) if isinstance(address, int) else address
 
+    @property
+    def n_rows(self) -> int:
+        """Rows that it knows as they are."""
+        return 0 if self.by_address is None else self.by_address.n_rows
+
     def about(self, expansion: Expansion) -> "SurrogatePosterior":
         """The same with another expansion of the rows."""
         return replace(self, expansion=expansion)

@@ -175,8 +175,14 @@ class About(NamedTuple):
                 f"The {n_kept:,} rows {which} are evaluated as they are, at every decision and by "
                 f"proposals, because {reason}.",
             )
-        normal, surrogate = self.approximation, self.surrogate
-        known = self.row_free_difference if surrogate is None else surrogate.row_free_difference
+        normal, surrogate, known = self.approximation, self.surrogate, self.row_free_difference
+        if surrogate is not None and n_kept:
+            known = surrogate.row_free_difference
+        elif surrogate is not None and surrogate.n_rows:
+            details += (
+                f"{surrogate.n_rows} rows with weights stand for all in proposals, because the "
+                "posterior is far from normal.",
+            )
         return Target(
             self.problem.layout,
             self.problem.start,
