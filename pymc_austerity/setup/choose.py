@@ -130,12 +130,11 @@ def _best(divided: DividedRows, all_rows: Together | None) -> Target:
 
 
 def _kept(rows: ScoredRows) -> ScoredRows | None:
-    """Rows of which some are kept as they are, or stand for all in the surrogate."""
+    """The other rows, where some are kept as they are; or all, where some stand for them."""
     rows.about.say("looking for rows to keep")
     kept = keep_influential(rows.about, rows.scores)
-    if kept is None:
-        kept = represent(rows.about, rows.scores, rows.checked)
-    return None if kept is None else ScoredRows.of(kept)
+    found = represent(rows.about, rows.scores, rows.checked, kept) or kept
+    return None if found is None else ScoredRows.of(found)
 
 
 def _target_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Target:

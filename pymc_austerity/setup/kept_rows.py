@@ -303,15 +303,18 @@ _POINTS, _CHECKED, _WIDEST = 64, 32, 2.5
 their distances, in standard deviations of the normal approximation."""
 _CANDIDATES = 500
 """Rows at random, and as many by their influence, some of which stand for all."""
-_FAR, _LEFT = 0.5, 0.3
-"""Nats that the expansion of all rows leaves open, from which others stand for them; and how much
-of these they may leave open."""
+_FAR, _FAR_OUT, _LEFT = 0.5, 1.0, 0.3
+"""Nats that are left open between draws and at these points, from which a few rows may stand for
+all; and how much of the latter they may leave open."""
 _MOST_ENTRIES = 20
 """Entries of a point with more of which no few points say how the rows behave."""
 
 
 def represent(
-    about: About, scores: NDArray[np.float64], changes: list[NDArray[np.float64]]
+    about: About,
+    scores: NDArray[np.float64],
+    changes: list[NDArray[np.float64]],
+    kept: About | None,
 ) -> About | None:
     r"""Let a few rows with weights stand for all, where the posterior is not nearly normal.
 
@@ -332,12 +335,14 @@ def represent(
         Influence of each row.
     changes : list of float arrays, shape (N,), nats
         Residuals of the rows between pairs of draws.
+    kept : About or None
+        The same with influential rows that are kept.
 
     Returns
     -------
     About or None
         The same with a surrogate that is tuned and pilot pairs from it; None where no few rows
-        stand for all, or the expansion does as well.
+        stand for all, or the expansion does as well, or kept rows do.
 
     References
     ----------
@@ -346,13 +351,14 @@ def represent(
     """
     problem, anchor, residuals = about.problem, about.anchor, about.residuals
     is_possible = about.may.keep_rows and residuals.is_stored and residuals.at_anchor is not None
-    if not is_possible or not anchor.is_smooth or anchor.point.size > _MOST_ENTRIES:
+    is_usual = about.surrogate is None and anchor.is_smooth
+    if not (is_possible and is_usual and anchor.point.size <= _MOST_ENTRIES):
         return None
     if not np.sqrt(np.mean([values.sum() ** 2 / 2.0 for values in changes])) > _FAR:
         return None
     which = _candidates(scores, problem.prepared.rng)
     candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
-    rows = candidates if isinstance(candidates, str) else _standing(about, candidates)
+    rows = candidates if isinstance(candidates, str) else _standing(about, candidates, kept)
     if rows is None or isinstance(rows, str):
         return None
     k = rows.offsets.size // rows.weights.size
@@ -379,7 +385,7 @@ def _candidates(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArra
     return np.union1d(rng.choice(scores.size, n_rows, replace=False), influential)
 
 
-def _standing(about: About, rows: KeptRows) -> KeptRows | None:
+def _standing(about: About, rows: KeptRows, kept: About | None) -> KeptRows | None:
     """Some of the candidates with weights, if they stand for all rows."""
     anchor, rng = about.anchor, about.problem.prepared.rng
     widths = rng.uniform(0.0, _WIDEST, _POINTS + _CHECKED)
@@ -396,10 +402,22 @@ def _standing(about: About, rows: KeptRows) -> KeptRows | None:
     except RuntimeError:  # it does not converge
         return None
     error = values[_POINTS:] @ weights - sums[_POINTS:]
-    if not np.linalg.norm(error) < _LEFT * np.linalg.norm(left[_POINTS:]):
+    usual = left[_POINTS:] - [_known(about, kept, point) for point in points[_POINTS:]]
+    is_far = np.sqrt(np.mean(np.square(usual))) > _FAR_OUT
+    if not (is_far and np.linalg.norm(error) < _LEFT * np.linalg.norm(usual)):
         return None
     chosen = np.flatnonzero(weights)
     return rows.some(chosen, weights[chosen])
+
+
+def _known(about: About, kept: About | None, point: NDArray) -> float:
+    """What rows that are kept add to their expansion at a point, nats."""
+    if kept is None or kept.surrogate is None:
+        return 0.0
+    known, at = kept.surrogate.exact, about.anchor.point
+    assert isinstance(known, KnownPart)
+    expanded = about.anchor.expansion(point, at) - kept.anchor.expansion(point, at)
+    return known.rows(point)[0] - known.rows(at)[0] - expanded
 
 
 def _left_open(about: About, point: NDArray) -> float:

@@ -13,7 +13,7 @@ from pymc_austerity.setup import choose, kept_rows, together
 from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.step_methods import draws_ahead, metropolis
 from tests.model.splitting import by_name
-from tests.references import moments_of, slopes_of
+from tests.references import mean_and_error, moments_of, slopes_of
 from tests.running import built, sample
 
 N_ROWS, N_RARE = 30_000, 6
@@ -89,12 +89,16 @@ def test_a_surrogate_without_expansion_has_all_rows(step, rng):
 
 
 def test_compiled_transitions_are_those_of_python(step, model, monkeypatch):
+    assert_alike_in_python(step, model, monkeypatch, ("a", "b"))
+
+
+def assert_alike_in_python(step, model, monkeypatch, names):
     run = {"draws": 200, "tune": 100, "chains": 1}
     compiled = sample(step, model, **run)
     for module in (draws_ahead, metropolis):
         monkeypatch.setattr(module, "why_python", lambda *_: "of the test")
     by_python = sample(step_of(model), model, **run)
-    for name in ("a", "b"):
+    for name in names:
         here, there = compiled.posterior[name], by_python.posterior[name]
         np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-9)
     for name in ("n_rows_used", "n_looks", "accepted"):
@@ -158,3 +162,82 @@ def test_as_many_as_hold_most_of_the_influence():
     scores = np.r_[np.full(10, 100.0), np.full(10_000, 1e-3)]
     assert set(kept_rows._most_influential(scores)) <= set(range(10))
     assert len(kept_rows._most_influential(np.ones(10_000))) == kept_rows._MOST
+
+
+# ------------------------------------------------------------------ rows that stand for all
+
+
+@cache
+def beginning():
+    """A curve that saturates where there are no data."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0.0, 1.0, N_ROWS)
+    return x, rng.normal(6.0 * x / (4.0 + x), 3.0)
+
+
+@pytest.fixture(scope="module")
+def curve():
+    x, y = beginning()
+    with pm.Model() as model:
+        top, half = pm.LogNormal("top", 1.0, 1.0), pm.LogNormal("half", 1.0, 1.0)
+        pm.Normal("y", top * x / (half + x), 3.0, observed=y)
+    return model
+
+
+@pytest.fixture(scope="module")
+def standing(curve):
+    return step_of(curve)
+
+
+def test_few_rows_stand_for_all(curve, standing, rng):
+    """The surrogate is the posterior, though decisions sample all rows."""
+    target, surrogate = standing.target, standing.proposal.surrogate
+    assert target.n_kept == 0 and target.source.n_rows == N_ROWS
+    assert 0 < surrogate.n_rows <= kept_rows._POINTS
+    assert f"{surrogate.n_rows} rows with weights stand for all" in standing.explain()
+    density, start = curve.compile_logp(), curve.initial_point()
+    new, old = points_near(standing, rng, 2)
+    after, before = (float(density(by_name(x, curve.value_vars, start))) for x in (new, old))
+    assert abs(surrogate.difference(new, old) - (after - before)) < 0.02
+    known = target.row_free_part(new, old) + target.expansion(new, old)
+    assert abs(known - (after - before)) > 0.1
+    residuals = sum(target.row_function(new, old, *b).sum() for b in blocks_of(target.source))
+    np.testing.assert_allclose(known + residuals, after - before, rtol=1e-7)
+
+
+def test_weights_are_in_all_derivatives(standing, rng):
+    rows, exact = standing.proposal.surrogate.exact.rows, standing.proposal.surrogate.exact
+    (point,) = points_near(standing, rng, 1)
+    assert np.ptp(rows.weights) > 0.0
+    np.testing.assert_allclose(rows(point)[0], rows.weights @ rows.values(point))
+    slopes = slopes_of(lambda x: exact(x)[0], point)
+    np.testing.assert_allclose(exact(point)[1], slopes, rtol=1e-5, atol=1e-3)
+    alone = rows.some(np.array([3]), np.array([2.0]))
+    np.testing.assert_allclose(alone(point)[0], 2.0 * rows.values(point)[3])
+
+
+def test_what_they_leave_open_is_decided_alike_in_compiled_code(curve, standing, monkeypatch):
+    assert_alike_in_python(standing, curve, monkeypatch, ("top", "half"))
+
+
+def test_a_posterior_far_from_normal_has_the_moments_of_quadrature(curve, standing):
+    x, y = beginning()
+    half = np.linspace(-1.0, 6.0, 300)  # logarithms, as those of the top
+    top = np.linspace(-1.0, 6.0, 3_000)[:, None]
+    shapes = [x / (np.exp(h) + x) for h in half]
+    products = np.array([s @ y for s in shapes])
+    squares = np.array([s @ s for s in shapes])
+    log_density = (np.exp(top) * products - 0.5 * np.exp(2.0 * top) * squares) / 9.0
+    log_density -= 0.5 * (top - 1.0) ** 2 + 0.5 * (half - 1.0) ** 2
+    expected = moments_of(np.logaddexp.reduce(log_density, axis=0), half)
+    idata = sample(standing, curve, draws=4_000, tune=500)
+    found = np.log(idata.posterior["half"].values)
+    mean, error = zip(*(mean_and_error(chain) for chain in found), strict=True)
+    assert abs(np.mean(mean) - expected[0]) < 4.0 * np.linalg.norm(error) / len(error)
+    assert abs(np.log(found.std() / expected[1])) < 0.1
+    assert float(idata.sample_stats["accepted"].mean()) > 0.9
+
+
+def test_none_stand_for_all_that_do_not_hold_at_other_points(curve, monkeypatch):
+    monkeypatch.setattr(kept_rows, "_LEFT", 0.0)
+    assert step_of(curve).target.surrogate is None
