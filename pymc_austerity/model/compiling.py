@@ -229,13 +229,13 @@ def interpreted(
         return _Quiet(AnyThread(function))
 
     if is_stable:
-        outputs = _with_checks_as_values(model, outputs)
+        outputs = with_checks_as_values(model, outputs)
         if (as_written := made(_MERGED)) is not None:
             return _SimplifiedLater(as_written, partial(made, NUMPY_MODE))
     return made(NUMPY_MODE)
 
 
-def _with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
+def with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
     """Minus infinity where a parameter is not in its domain, which PyMC's simplifications make."""
 
     def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:

@@ -16,7 +16,6 @@ from pymc_austerity._pymc import (
     Blockwise,
     CAReduce,
     CheckAndRaise,
-    CheckParameterValue,
     Constant,
     CumOp,
     Dot,
@@ -312,20 +311,6 @@ def _assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
     if all(c.only.is_constant and c.only.value for c in conditions):
         return operand
     raise NoKernelError(f"the assertion {op.msg!r} has no rule")
-
-
-@cells_of.register(CheckParameterValue)
-def _check(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """Minus infinity where a condition fails, as PyMC's own compilation has it."""
-    if not op.can_be_replaced_by_ninf:
-        return _assertion(op, node, operands)
-    operand, *conditions = operands
-    passed = apply("AND", [apply("Cast", [c.only], "b") for c in conditions], "b")
-
-    def checked(scalars: list[Scalar]) -> Scalar:
-        return apply("Switch", [passed, *scalars, constant(-math.inf)], "f")
-
-    return _elementwise(checked, [operand])
 
 
 @cells_of.register(SearchsortedOp)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    CheckAndRaise,
     Constant,
     Shape,
     Shape_i,
@@ -95,9 +94,7 @@ class GraphFacts:
     def _learn_node(self, node: Any) -> None:
         for values in self._values:
             inputs = [i.data if isinstance(i, Constant) else values[i] for i in node.inputs]
-            # a check may fail at this point; it has the shape of what it lets through
-            outputs = inputs[:1] if isinstance(node.op, CheckAndRaise) else run_node(node, inputs)
-            values.update(zip(node.outputs, outputs, strict=True))
+            values.update(zip(node.outputs, run_node(node, inputs), strict=True))
         is_shape = isinstance(node.op, Shape | Shape_i)
         if not is_shape and any(i in self._dependent for i in node.inputs):
             self._dependent.update(node.outputs)
