@@ -82,6 +82,8 @@ def compiled(
 class AnyThread:
     """A function that runs operation by operation, with a copy for each thread that calls it now.
 
+    It does not warn of overflow, like compiled code: callers check the result.
+
     Parameters
     ----------
     function : pytensor Function
@@ -99,7 +101,8 @@ class AnyThread:
         except IndexError:
             function = self._copy()
         try:
-            return function(*arguments)
+            with np.errstate(all="ignore"):
+                return function(*arguments)
         finally:
             self._free.append(function)
 
@@ -226,7 +229,7 @@ def interpreted(
         if any(_is_slow(node, few_batches) for node in function.maker.fgraph.apply_nodes):
             return None
         function.trust_input = True
-        return _Quiet(AnyThread(function))
+        return AnyThread(function)
 
     if is_stable:
         outputs = with_checks_as_values(model, outputs)
@@ -313,7 +316,7 @@ def rounded_otherwise(function: Any, rng: np.random.Generator) -> Callable[..., 
     graph = function.maker.fgraph
     outputs = rebuilt(graph.outputs, rule)
     mode = Mode(linker="py", optimizer=None)
-    return _Quiet(pytensor.function(graph.inputs, outputs, mode=mode, on_unused_input="ignore"))
+    return AnyThread(pytensor.function(graph.inputs, outputs, mode=mode, on_unused_input="ignore"))
 
 
 @dataclass(frozen=True)
@@ -334,17 +337,6 @@ class OfTypes:
         """What the function returns, in a list."""
         typed = zip(arguments, self.dtypes, strict=True)
         return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
-
-
-@dataclass(frozen=True)
-class _Quiet:
-    """A function without warnings of overflow, like compiled code: callers check the result."""
-
-    function: Callable
-
-    def __call__(self, *arguments: NDArray) -> Any:
-        with np.errstate(all="ignore"):
-            return self.function(*arguments)
 
 
 def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:

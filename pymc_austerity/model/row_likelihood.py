@@ -131,8 +131,7 @@ class LeafRecipes:
         arrays = [data[name] for name in self.names]
         made: list[NDArray] = []
         if self.function is not None:
-            with np.errstate(all="ignore"):
-                made = self.function(*arrays)
+            made = self.function(*arrays)
         computed = iter(made)
         return tuple(
             np.require(next(computed), requirements=("C", "W", "O")) if k is None else arrays[k]

@@ -1,5 +1,6 @@
 """Rows in NumPy's own files and memory maps; rows in order are not mapped into memory."""
 
+import math
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -69,20 +70,14 @@ class FileArray:
             mapped = np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
             out[...] = mapped[start : start + len(out)]
             return
-        stored = out if out.dtype == self.dtype else np.empty(out.shape, self.dtype)
-        left = stored.reshape(-1).view(np.uint8).data
-        with open(self.path, "rb", buffering=0) as file:
-            file.seek(self.offset + start * (stored.nbytes // len(stored)))
-            while left:
-                n_bytes = file.readinto(left)
-                if not n_bytes:
-                    raise StorageError(
-                        f"{self.path} is shorter than its array of shape {self.shape}: it was "
-                        "truncated, or is still being written."
-                    )
-                left = left[n_bytes:]
-        if stored is not out:
-            out[...] = stored
+        row, n_items = math.prod(self.shape[1:]) * self.dtype.itemsize, out.size
+        stored = np.fromfile(self.path, self.dtype, n_items, offset=self.offset + start * row)
+        if stored.size < n_items:
+            raise StorageError(
+                f"{self.path} is shorter than its array of shape {self.shape}: it was "
+                "truncated, or is still being written."
+            )
+        out[...] = stored.reshape(out.shape)
 
 
 class NpyFiles:

@@ -114,7 +114,7 @@ def _check(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """
     operand, *conditions = wanted.node.inputs
     rows = cut.take(operand, wanted.axis, wanted.selection)
-    for part in (part for condition in conditions for part in _parts(condition, cut.known)):
+    for part in (part for condition in conditions for part in parts_of_check(condition, cut.known)):
         if cut.known.depends(part):
             rows = pt.switch(_by_row(part, cut, wanted), rows, -float("inf")).astype(rows.dtype)
         elif not np.all(cut.known.value(part)):
@@ -122,7 +122,7 @@ def _check(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     return rows
 
 
-def _parts(condition: Variable, known: Known) -> list[Variable]:
+def parts_of_check(condition: Variable, known: Known) -> list[Variable]:
     """Conditions that must all be true, as arrays where they depend on parameters."""
     node = condition.owner
     if node is None or not known.depends(condition):
@@ -133,7 +133,7 @@ def _parts(condition: Variable, known: Known) -> list[Variable]:
         or (scalar_name(node) == "AND" and condition.type.ndim == 0)
     )
     inputs = join_arguments(node)[1] if isinstance(node.op, Join) else node.inputs * passes_on
-    return [part for i in inputs for part in _parts(i, known)] or [condition]
+    return [part for i in inputs for part in parts_of_check(i, known)] or [condition]
 
 
 def _by_row(condition: Variable, cut: Cut, wanted: Wanted) -> Variable:

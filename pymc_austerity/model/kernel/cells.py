@@ -316,16 +316,12 @@ def _assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
 @cells_of.register(SearchsortedOp)
 def _searchsorted(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """How many of a few sorted numbers are smaller (or not larger, from the right)."""
-    edges, values, *sorter = operands
-    if sorter or edges.row_axis is not None:
+    edges, values, *sorter = node.inputs
+    if sorter or operands[0].row_axis is not None:
         raise NoKernelError("a search among sorted rows")
-    name = "LT" if op.side == "left" else "LE"
-
-    def count(entry: list[Scalar]) -> Scalar:
-        below = [cast(apply(name, [edge, *entry], "b"), "i") for edge in edges.scalars]
-        return apply("Add", below, "i")
-
-    return _elementwise(count, [values])
+    compare = pt.lt if op.side == "left" else pt.le
+    formula = compare(edges, values[..., None]).sum(axis=-1)
+    return unrolled([formula], dict(zip(node.inputs, operands, strict=True)))[0]
 
 
 @cells_of.register(Blockwise)

@@ -18,7 +18,14 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.predictors.affine import Affine
-from pymc_austerity.model.predictors.columns import Column, ColumnArray, mapped, row_vector, singles
+from pymc_austerity.model.predictors.columns import (
+    Column,
+    ColumnArray,
+    by_position,
+    mapped,
+    row_vector,
+    singles,
+)
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 
 Linear: TypeAlias = Affine | ColumnArray
@@ -156,12 +163,10 @@ class Walk:
             if self.facts.reads_rows(variable):
                 raise BeyondError
             return np.asarray(self.facts.value(variable))
-        result = np.empty(self.facts.shape(variable), dtype=object)
-        if result.size > MOST_COLUMNS:
+        shape = self.facts.shape(variable)
+        if np.prod(shape, dtype=float) > MOST_COLUMNS:
             raise BeyondError
-        for position in np.ndindex(result.shape):
-            result[position] = row_vector(variable, axis, position)
-        return result
+        return by_position(shape, lambda position: row_vector(variable, axis, position))
 
 
 @singledispatch

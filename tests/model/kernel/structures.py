@@ -9,8 +9,9 @@ import pytensor
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Mode, clone_replace
-from pymc_austerity.model import RowLeaf, split_log_density
+from pymc_austerity.model import split_log_density
 from pymc_austerity.model.compiling import with_checks_as_values
+from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Term
 from pymc_austerity.model.rewritten import inlined
 
