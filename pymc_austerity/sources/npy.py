@@ -1,6 +1,5 @@
 """Rows in NumPy's own files and memory maps; rows in order are not mapped into memory."""
 
-import math
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,14 +69,17 @@ class FileArray:
             mapped = np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
             out[...] = mapped[start : start + len(out)]
             return
-        row, n_items = math.prod(self.shape[1:]) * self.dtype.itemsize, out.size
-        stored = np.fromfile(self.path, self.dtype, n_items, offset=self.offset + start * row)
-        if stored.size < n_items:
+        stored = out if out.dtype == self.dtype else np.empty(out.shape, self.dtype)
+        with open(self.path, "rb") as file:
+            file.seek(self.offset + start * (stored.nbytes // len(stored)))
+            n_bytes = file.readinto(stored.reshape(-1).view(np.uint8).data)
+        if n_bytes < stored.nbytes:
             raise StorageError(
                 f"{self.path} is shorter than its array of shape {self.shape}: it was "
                 "truncated, or is still being written."
             )
-        out[...] = stored.reshape(out.shape)
+        if stored is not out:
+            out[...] = stored
 
 
 class NpyFiles:

@@ -110,15 +110,16 @@ def _searchsorted(op: Any, cut: Cut, wanted: Wanted) -> Variable:
 def _check(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Give a row -inf where it fails a check, so that no row depends on the checks of others.
 
-    Checks that do not depend on parameters are made now.
+    Checks that do not depend on parameters are made now, and dropped.
     """
     operand, *conditions = wanted.node.inputs
     rows = cut.take(operand, wanted.axis, wanted.selection)
-    for part in (part for condition in conditions for part in parts_of_check(condition, cut.known)):
-        if cut.known.depends(part):
-            rows = pt.switch(_by_row(part, cut, wanted), rows, -float("inf")).astype(rows.dtype)
-        elif not np.all(cut.known.value(part)):
+    for condition in conditions:
+        if not (cut.known.depends(condition) or np.all(cut.known.value(condition))):
             raise CannotCut(f"the data do not pass a check of the model ({op})")
+        for part in parts_of_check(condition, cut.known):
+            if cut.known.depends(part) or not np.all(cut.known.value(part)):
+                rows = pt.switch(_by_row(part, cut, wanted), rows, -float("inf")).astype(rows.dtype)
     return rows
 
 
