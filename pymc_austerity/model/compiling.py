@@ -66,7 +66,7 @@ def compiled(
     kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
     with model:
         try:
-            function = pm.compile(list(inputs), _expanded(outputs), **kwargs)
+            function = pm.compile(list(inputs), expand_trigamma(outputs), **kwargs)
         except Exception as error:
             if not compile_kwargs or isinstance(error, underivable):
                 raise
@@ -169,12 +169,12 @@ def trigamma_series(x: Any) -> Any:
     return pt.switch(x > 0, pt.add(*terms, tail), float("nan"))
 
 
-def _expanded(outputs: Any) -> Any:
-    is_list = isinstance(outputs, list)
-    return expand_trigamma(outputs) if is_list else expand_trigamma([outputs])[0]
+def _built_anew(outputs: Any, rule: Callable[[Any, list], list | None]) -> Any:
+    """One graph, or a list of them, with other outputs for some nodes."""
+    return rebuilt(outputs, rule) if isinstance(outputs, list) else rebuilt([outputs], rule)[0]
 
 
-def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
+def expand_trigamma(outputs: Any) -> Any:
     """Replace PyTensor's trigamma, which second derivatives of gamma functions bring in."""
 
     def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
@@ -182,7 +182,7 @@ def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
             return None
         return [trigamma_series(*inputs).astype(node.outputs[0].dtype)]
 
-    return rebuilt(outputs, rule)
+    return _built_anew(outputs, rule)
 
 
 def interpreted(
@@ -220,7 +220,7 @@ def interpreted(
     >>> interpreted(pm.Model(), [x], pt.softplus(x))(np.zeros(2))
     array([0.69314718, 0.69314718])
     """
-    outputs = _expanded(outputs)
+    outputs = expand_trigamma(outputs)
 
     def made(mode: Any) -> Callable | None:
         end_if_late()
@@ -252,8 +252,7 @@ def with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
         is_valid = reduce(pt.and_, map(pt.all, conditions))
         return [pt.switch(is_valid, value, -np.inf).astype(value.dtype)]
 
-    is_list = isinstance(outputs, list)
-    return rebuilt(outputs, rule) if is_list else rebuilt([outputs], rule)[0]
+    return _built_anew(outputs, rule)
 
 
 class _SimplifiedLater:

@@ -66,13 +66,20 @@ def run_on_numbers(node: Any, values: Sequence[Any]) -> NDArray[np.int64]:
     """
     if isinstance(node.op, UNMOVED):
         return np.asarray(values[0], dtype=np.int64)
-    inputs, values = list(node.inputs), list(values)
+    values = list(values)
     for k in moved_inputs(node):
         values[k] = np.asarray(values[k], dtype=np.int64)
-        inputs[k] = pt.tensor(dtype="int64", shape=(None,) * values[k].ndim)
-    op = MakeVector("int64") if isinstance(node.op, MakeVector) else node.op
-    (result,) = run_node(op.make_node(*inputs), values)
+    (result,) = run_node(of_type(node, "int64"), values)
     return np.asarray(result)
+
+
+def of_type(node: Any, dtype: str) -> Any:
+    """The application of an operation to entries of another type."""
+    inputs = list(node.inputs)
+    for k in moved_inputs(node):
+        inputs[k] = pt.tensor(dtype=dtype, shape=(None,) * inputs[k].type.ndim)
+    op = MakeVector(dtype) if isinstance(node.op, MakeVector) else node.op
+    return op.make_node(*inputs)
 
 
 def numbered(
