@@ -14,11 +14,11 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Constant, Variable, ancestors
-from pymc_austerity.model import RowLeaf
+from pymc_austerity._pymc import CheckAndRaise, Constant, Variable, ancestors, rebuilt
 from pymc_austerity.model.bounds import scalar_function, third_derivative_constants
+from pymc_austerity.model.cut import Known, RowLeaf
+from pymc_austerity.model.cut.rules_elementwise import parts_of_check
 from pymc_austerity.model.predictors.linear import GraphFacts
-from pymc_austerity.model.predictors.rewrites import checked_by_row
 
 RADII = (0.1, 0.35, 1.0, 2.0)
 
@@ -77,7 +77,17 @@ def by_row(graph: Variable) -> Variable:
     """A log-density with -inf for a row that fails a check of parameters, as set-up writes it."""
     inputs = [v for v in ancestors([graph]) if v.owner is None and not isinstance(v, Constant)]
     facts = GraphFacts({}, [RowLeaf(v, np.ones(2, dtype=v.dtype)) for v in inputs])
-    return checked_by_row(graph, facts)
+
+    def rule(node: Any, found: list[Variable]) -> list[Variable] | None:
+        if not isinstance(node.op, CheckAndRaise):
+            return None
+        value, known = found[0], Known(inputs, {})
+        for part in (p for condition in node.inputs[1:] for p in parts_of_check(condition, known)):
+            others = [k for k in range(part.type.ndim) if k != facts.axis(part)]
+            value = pt.switch(pt.all(part, axis=others) if others else part, value, -np.inf)
+        return [value]
+
+    return rebuilt([graph], rule)[0]
 
 
 def seconds(case: Case) -> tuple[float, float]:

@@ -14,10 +14,9 @@ from pymc_austerity.model.compiled_functions import (
     compile_row_free_gradient,
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
-from pymc_austerity.model.cut import Examples, RowLeaf
+from pymc_austerity.model.cut import Examples
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_loops import (
-    RowLoops,
     RowSlopes,
     RowTotals,
     row_loops_of,
@@ -26,7 +25,6 @@ from pymc_austerity.model.kernel.row_loops import (
 )
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.levels.prior_terms import (
-    LevelsAsRows,
     LevelTerms,
     NotByLevelError,
     PartialDerivatives,

@@ -14,18 +14,22 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     Blockwise,
-    CheckParameterValue,
     Variable,
     clone_replace,
     grad,
     jit_function,
     pushforward,
-    rebuilt,
     stabilized,
     toposort,
     vectorize_graph,
 )
-from pymc_austerity.model.compiling import OneAtATime, compiled, evaluated, interpreted
+from pymc_austerity.model.compiling import (
+    OneAtATime,
+    compiled,
+    evaluated,
+    interpreted,
+    with_checks_as_values,
+)
 from pymc_austerity.model.kernel.cells import Cells, filled, unrolled
 from pymc_austerity.model.kernel.formula import cast, derivatives, indented, module_with, stripped
 from pymc_austerity.model.kernel.generated import Generated, pointer
@@ -454,11 +458,10 @@ class _Density(Generated):
             The reason why there is none.
         """
         (joined,), x = at.joined(graph)
-        if not at.likelihood.model.check_bounds:
-            (joined,) = rebuilt([joined], _passed)
+        plain = with_checks_as_values(at.likelihood.model, prepared(joined))
         size = at.raveled.size
         entries = [given(f"point[{k}]", "f", Dependence.PREDICTOR) for k in range(size)]
-        (root,) = unrolled([prepared(joined)], {x: Cells(filled((size,), entries))})
+        (root,) = unrolled([plain], {x: Cells(filled((size,), entries))})
         formula, names = stripped(cast(root.only, "f")), Names("t")
         slopes = derivatives(formula, entries) if "gradient" in cls.arrays else []
         body = statements([formula, *slopes], names)
@@ -472,11 +475,6 @@ class _Density(Generated):
         )
         title, most = "Row-free part of a log-density", cls.most_operations
         return cls(module_with(title, [formula, *slopes], functions, most))
-
-
-def _passed(node: Any, inputs: list[Variable]) -> list[Variable] | None:
-    """What a check lets through."""
-    return inputs[:1] if isinstance(node.op, CheckParameterValue) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,7 +66,7 @@ def compiled(
     kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
     with model:
         try:
-            function = pm.compile(list(inputs), _expanded(outputs), **kwargs)
+            function = pm.compile(list(inputs), expand_trigamma(outputs), **kwargs)
         except Exception as error:
             if not compile_kwargs or isinstance(error, underivable):
                 raise
@@ -81,6 +81,8 @@ def compiled(
 
 class AnyThread:
     """A function that runs operation by operation, with a copy for each thread that calls it now.
+
+    It does not warn of overflow, like compiled code: callers check the result.
 
     Parameters
     ----------
@@ -99,7 +101,8 @@ class AnyThread:
         except IndexError:
             function = self._copy()
         try:
-            return function(*arguments)
+            with np.errstate(all="ignore"):
+                return function(*arguments)
         finally:
             self._free.append(function)
 
@@ -166,12 +169,12 @@ def trigamma_series(x: Any) -> Any:
     return pt.switch(x > 0, pt.add(*terms, tail), float("nan"))
 
 
-def _expanded(outputs: Any) -> Any:
-    is_list = isinstance(outputs, list)
-    return expand_trigamma(outputs) if is_list else expand_trigamma([outputs])[0]
+def _built_anew(outputs: Any, rule: Callable[[Any, list], list | None]) -> Any:
+    """One graph, or a list of them, with other outputs for some nodes."""
+    return rebuilt(outputs, rule) if isinstance(outputs, list) else rebuilt([outputs], rule)[0]
 
 
-def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
+def expand_trigamma(outputs: Any) -> Any:
     """Replace PyTensor's trigamma, which second derivatives of gamma functions bring in."""
 
     def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
@@ -179,7 +182,7 @@ def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
             return None
         return [trigamma_series(*inputs).astype(node.outputs[0].dtype)]
 
-    return rebuilt(outputs, rule)
+    return _built_anew(outputs, rule)
 
 
 def interpreted(
@@ -217,7 +220,7 @@ def interpreted(
     >>> interpreted(pm.Model(), [x], pt.softplus(x))(np.zeros(2))
     array([0.69314718, 0.69314718])
     """
-    outputs = _expanded(outputs)
+    outputs = expand_trigamma(outputs)
 
     def made(mode: Any) -> Callable | None:
         end_if_late()
@@ -226,16 +229,16 @@ def interpreted(
         if any(_is_slow(node, few_batches) for node in function.maker.fgraph.apply_nodes):
             return None
         function.trust_input = True
-        return _Quiet(AnyThread(function))
+        return AnyThread(function)
 
     if is_stable:
-        outputs = _with_checks_as_values(model, outputs)
+        outputs = with_checks_as_values(model, outputs)
         if (as_written := made(_MERGED)) is not None:
             return _SimplifiedLater(as_written, partial(made, NUMPY_MODE))
     return made(NUMPY_MODE)
 
 
-def _with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
+def with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
     """Minus infinity where a parameter is not in its domain, which PyMC's simplifications make."""
 
     def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
@@ -249,8 +252,7 @@ def _with_checks_as_values(model: pm.Model, outputs: Any) -> Any:
         is_valid = reduce(pt.and_, map(pt.all, conditions))
         return [pt.switch(is_valid, value, -np.inf).astype(value.dtype)]
 
-    is_list = isinstance(outputs, list)
-    return rebuilt(outputs, rule) if is_list else rebuilt([outputs], rule)[0]
+    return _built_anew(outputs, rule)
 
 
 class _SimplifiedLater:
@@ -313,7 +315,7 @@ def rounded_otherwise(function: Any, rng: np.random.Generator) -> Callable[..., 
     graph = function.maker.fgraph
     outputs = rebuilt(graph.outputs, rule)
     mode = Mode(linker="py", optimizer=None)
-    return _Quiet(pytensor.function(graph.inputs, outputs, mode=mode, on_unused_input="ignore"))
+    return AnyThread(pytensor.function(graph.inputs, outputs, mode=mode, on_unused_input="ignore"))
 
 
 @dataclass(frozen=True)
@@ -334,17 +336,6 @@ class OfTypes:
         """What the function returns, in a list."""
         typed = zip(arguments, self.dtypes, strict=True)
         return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
-
-
-@dataclass(frozen=True)
-class _Quiet:
-    """A function without warnings of overflow, like compiled code: callers check the result."""
-
-    function: Callable
-
-    def __call__(self, *arguments: NDArray) -> Any:
-        with np.errstate(all="ignore"):
-            return self.function(*arguments)
 
 
 def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:

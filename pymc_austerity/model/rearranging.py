@@ -1,6 +1,8 @@
 """Operations that move entries, examined by running them on the numbers of the entries."""
 
+import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ OF_ONE: tuple[type, ...] = (
     Subtensor, TensorFromScalar, *ADVANCED_SUBTENSOR_OPS,
 )  # fmt: skip
 """Operations whose entries are those of the first input."""
+UNMOVED = (ScalarFromTensor, SpecifyShape, TensorFromScalar)
+"""Those among them whose result is the first input."""
 OF_TWO: tuple[type, ...] = (IncSubtensor, *ADVANCED_INC_SUBTENSOR_OPS)
 """Those whose entries are, or are sums of, entries of the first two."""
 OF_ALL: tuple[type, ...] = (Join, MakeVector)
@@ -60,13 +64,52 @@ def run_on_numbers(node: Any, values: Sequence[Any]) -> NDArray[np.int64]:
            [1, 4],
            [2, 5]])
     """
-    inputs, values = list(node.inputs), list(values)
+    if isinstance(node.op, UNMOVED):
+        return np.asarray(values[0], dtype=np.int64)
+    values = list(values)
     for k in moved_inputs(node):
         values[k] = np.asarray(values[k], dtype=np.int64)
-        inputs[k] = pt.tensor(dtype="int64", shape=(None,) * values[k].ndim)
-    op = MakeVector("int64") if isinstance(node.op, MakeVector) else node.op
-    (result,) = run_node(op.make_node(*inputs), values)
+    (result,) = run_node(of_type(node, "int64"), values)
     return np.asarray(result)
+
+
+def of_type(node: Any, dtype: str) -> Any:
+    """The application of an operation to entries of another type."""
+    inputs = list(node.inputs)
+    for k in moved_inputs(node):
+        inputs[k] = pt.tensor(dtype=dtype, shape=(None,) * inputs[k].type.ndim)
+    op = MakeVector(dtype) if isinstance(node.op, MakeVector) else node.op
+    return op.make_node(*inputs)
+
+
+def numbered(
+    shapes: Sequence[tuple[int, ...]], axes: Sequence[int | None], n_rows: int
+) -> list[NDArray[np.int64]]:
+    """Numbers for the entries of arrays: that of the entry, plus a multiple for the row.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple of int
+        Of the arrays, with 1 for the number of rows.
+    axes : sequence of int or None
+        The axis of the rows of each.
+    n_rows : int
+
+    Examples
+    --------
+    >>> numbered([(2,), (1, 2)], [None, 0], 3)[1]
+    array([[ 2,  3],
+           [ 6,  7],
+           [10, 11]])
+    """
+    ends = list(accumulate(map(math.prod, shapes), initial=0))
+    found = []
+    for start, shape, axis in zip(ends, shapes, axes, strict=False):
+        numbers = start + np.arange(math.prod(shape)).reshape(shape)
+        if axis is not None:
+            numbers = numbers + ends[-1] * on_axis(np.arange(n_rows), axis, len(shape))
+        found.append(numbers)
+    return found
 
 
 def on_axis(values: NDArray, axis: int, ndim: int) -> NDArray:

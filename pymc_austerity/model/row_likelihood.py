@@ -1,7 +1,7 @@
 """A log-density split into a row-free part and rows, and what determines the support of rows."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -131,8 +131,7 @@ class LeafRecipes:
         arrays = [data[name] for name in self.names]
         made: list[NDArray] = []
         if self.function is not None:
-            with np.errstate(all="ignore"):
-                made = self.function(*arrays)
+            made = self.function(*arrays)
         computed = iter(made)
         return tuple(
             np.require(next(computed), requirements=("C", "W", "O")) if k is None else arrays[k]
@@ -373,12 +372,21 @@ def variables_that_move_the_support(likelihood: RowLikelihood) -> list[Variable]
     inside: set[Variable] = set()
     for node in toposort(rows):
         if scalar_name(node) == "Switch" and any(map(_is_minus_infinity, node.inputs[1:])):
-            for comparison in toposort([node.inputs[0]]):
+            for comparison in _comparisons(node.inputs[0]):
                 data = on_rows.difference(on_parameters).intersection(comparison.inputs)
                 moves = data and not on_parameters.isdisjoint(comparison.inputs)
                 if moves and scalar_name(comparison) in ("LT", "LE", "GT", "GE"):
                     inside.update(ancestors(comparison.inputs))
     return [variable for variable in likelihood.value_vars if variable in inside]
+
+
+def _comparisons(condition: Variable) -> Iterator[Any]:
+    """Nodes that a condition combines, without what is inside of the numbers that they compare."""
+    if condition.owner is not None:
+        yield condition.owner
+        for part in condition.owner.inputs:
+            if getattr(part.type, "dtype", "") == "bool":
+                yield from _comparisons(part)
 
 
 def _is_minus_infinity(variable: Variable) -> bool:

@@ -11,6 +11,7 @@ import pytensor
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import (
+    CheckParameterValue,
     Shape,
     Shape_i,
     SimulatorRV,
@@ -19,6 +20,7 @@ from pymc_austerity._pymc import (
     Variable,
     ancestors,
     clone_replace,
+    rebuilt,
 )
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
@@ -80,7 +82,7 @@ def terms_of(model: pm.Model, known: Known) -> list[ModelTerm]:
         model.value_vars,
         [known.start(v).astype(v.dtype) for v in model.value_vars],
     )
-    graphs = widened(given)
+    graphs = widened(given if model.check_bounds else rebuilt(given, _without_check))
     plain = inlined(static_data(graphs))
     known.learn_shapes(plain)
     return [
@@ -95,6 +97,11 @@ def terms_of(model: pm.Model, known: Known) -> list[ModelTerm]:
         )
         for (variable, kind), graph, p in zip(kinds.items(), graphs, plain, strict=True)
     ]
+
+
+def _without_check(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    """What a check lets through."""
+    return inputs[:1] if isinstance(node.op, CheckParameterValue) else None
 
 
 def _distribution(variable: Variable) -> str:

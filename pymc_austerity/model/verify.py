@@ -379,7 +379,6 @@ def _about_rows(verified: Verified, bad: NDArray[np.int64], n_looked_at: int) ->
         f"{bad.size:,} of {of_all}"
     )
     for leaf in split.leaves:
-        # A condition on all rows, such as PyMC's on parameters, fails in all of them for one.
         causes = np.intersect1d(_not_finite(leaf), bad)
         if causes.size:
             name = leaf.placeholder.name
@@ -492,8 +491,7 @@ def differences_agree(
 
     Notes
     -----
-    Where the cut graph is not finite for some row, it is enough that some difference is not: one
-    failed check of parameters is a failure of all rows there.
+    Where the cut graph is not finite for some row, it is enough that some difference is not.
 
     Formulas such as ``1 - sigmoid(31)`` have few digits. What rounding does to the cut graph is
     measured where numbers differ, and tolerated.

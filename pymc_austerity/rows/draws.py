@@ -82,15 +82,13 @@ def _largest_prime(largest: int) -> int:
     return 1
 
 
+@dataclass(slots=True)
 class _RunStream:
-    __slots__ = ("factor", "n_read", "runs", "source", "start")
-
-    def __init__(self, source: RowSource, runs: _Runs, start: int, factor: int) -> None:
-        self.source = source
-        self.runs = runs
-        self.start = start
-        self.factor = factor
-        self.n_read = 0
+    source: RowSource
+    runs: _Runs
+    start: int
+    factor: int
+    n_read: int = 0
 
     def read(self, n_rows: int) -> Iterator[Block]:
         end = self.n_read + n_rows
@@ -132,12 +130,10 @@ class AllRows:
         return _WindowStream(self.source)
 
 
+@dataclass(slots=True)
 class _WindowStream:
-    __slots__ = ("position", "source")
-
-    def __init__(self, source: RowSource) -> None:
-        self.source = source
-        self.position = 0
+    source: RowSource
+    position: int = 0
 
     def read(self, n_rows: int) -> Iterator[Block]:
         end = self.position + n_rows

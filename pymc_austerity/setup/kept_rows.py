@@ -158,7 +158,7 @@ def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
     if isinstance(slopes, str):
         return slopes
     designs, size = design_function(structure, problem.model)(block), structure.size
-    columns = np.concatenate([design.columns(size).T for design in designs])
+    columns = np.concatenate([design.product(np.eye(size)) for design in designs])
     offsets = np.concatenate([design.eta(np.zeros(size)) for design in designs])
     data = tuple(map(np.ascontiguousarray, block))
     weights = np.ones(len(data[0]))

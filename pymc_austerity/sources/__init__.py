@@ -6,7 +6,6 @@ from pymc_austerity.sources.passes import (
     Piece,
     Source,
     block_ranges,
-    mapped_in_order,
     pass_over,
     passes_run_by,
     read_ahead,

@@ -70,17 +70,14 @@ class FileArray:
             out[...] = mapped[start : start + len(out)]
             return
         stored = out if out.dtype == self.dtype else np.empty(out.shape, self.dtype)
-        left = stored.reshape(-1).view(np.uint8).data
-        with open(self.path, "rb", buffering=0) as file:
+        with open(self.path, "rb") as file:
             file.seek(self.offset + start * (stored.nbytes // len(stored)))
-            while left:
-                n_bytes = file.readinto(left)
-                if not n_bytes:
-                    raise StorageError(
-                        f"{self.path} is shorter than its array of shape {self.shape}: it was "
-                        "truncated, or is still being written."
-                    )
-                left = left[n_bytes:]
+            n_bytes = file.readinto(stored.reshape(-1).view(np.uint8).data)
+        if n_bytes < stored.nbytes:
+            raise StorageError(
+                f"{self.path} is shorter than its array of shape {self.shape}: it was "
+                "truncated, or is still being written."
+            )
         if stored is not out:
             out[...] = stored
 

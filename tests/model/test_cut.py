@@ -198,7 +198,7 @@ class TestLeaves:
         x, y = pt.constant(X[:, 0]), pt.constant(X[:, 1])
         cut = Cut(Known([b], VALUES), N)
         reverse = np.arange(N)[::-1]
-        selections = [cut.selections.new(reverse, key) for key in range(3)]
+        selections = [cut.selection(reverse, key) for key in range(3)]
         first, same, other = map(cut.take, [x, x, y], [0, 0, 0], selections)
         assert same is first and other is not first
         np.testing.assert_array_equal(cut.leaves[1].array, X[::-1, 1])

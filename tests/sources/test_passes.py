@@ -6,7 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from pymc_austerity.sources import mapped_in_order, usual_threads
+from pymc_austerity.sources import usual_threads
+from pymc_austerity.sources.passes import mapped_in_order
 
 
 def slower_at_first(item):

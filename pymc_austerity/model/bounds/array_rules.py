@@ -12,7 +12,6 @@ from pymc_austerity._pymc import (
     CumOp,
     DimShuffle,
     LogSoftmax,
-    MakeVector,
     Variable,
     axes_of,
     scalar_name,
@@ -20,7 +19,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.operations import jets
 from pymc_austerity.model.operations.enclosures import Enclosed, each
 from pymc_austerity.model.operations.jets import Interval, Jet, point, values_of, zero_of
-from pymc_austerity.model.rearranging import OF_ALL, OF_ONE, OF_TWO, moved_inputs
+from pymc_austerity.model.rearranging import OF_ALL, OF_ONE, OF_TWO, UNMOVED, moved_inputs, of_type
 
 Axes = tuple[int, ...]
 _CANCELS = 1e-6
@@ -230,7 +229,9 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
     others = [v for v in node.inputs if v not in entries]
     chosen = {v: _chosen(v, fixed) for v in others}
     is_sure = all(known[v][zero].is_point for v in others if v in known)
-    result, exact = {}, _in_double_precision(node, entries)
+    is_single = any(v.dtype == "float32" for v in entries) and not isinstance(node.op, UNMOVED)
+    # coefficients are in double precision, whatever the model computes in
+    result, exact = {}, of_type(node, "float64") if is_single else node
     for m in dict.fromkeys(m for v in entries for m in known[v]):
         nothing = {v: point(np.zeros(known[v][zero].lower.shape)) for v in entries}
         coefficients = {v: known[v].get(m, nothing[v]) for v in entries}
@@ -243,15 +244,6 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
             ends.append(found if is_sure else np.full_like(found, np.nan))
         result[m] = Interval(ends[0], ends[-1])
     return result
-
-
-def _in_double_precision(node: Any, entries: Sequence[Variable]) -> Any:
-    """The operation on float64, in which coefficients are whatever the model computes in."""
-    if all(v.dtype != "float32" for v in entries):
-        return node
-    op = MakeVector("float64") if isinstance(node.op, MakeVector) else node.op
-    same = {v: v.type.clone(dtype="float64")() for v in entries if v.dtype == "float32"}
-    return op.make_node(*(same.get(v, v) for v in node.inputs))
 
 
 def _chosen(v: Variable, fixed: Mapping[Variable, NDArray]) -> Any:

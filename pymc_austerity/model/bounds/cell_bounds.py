@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
@@ -181,38 +182,22 @@ def kinds_of_rows(
     >>> kinds_of_rows({"y": np.array([0, 1, 1, 0, 1])}, 5)
     (array([0, 1]), array([0, 1, 1, 0, 1], dtype=int8))
     """
-    kinds, n_kinds = np.zeros(n_rows, dtype=np.int8), 1
+    kinds, n_kinds = np.zeros(n_rows, dtype=np.int64), 1
     for values in data.values():
         if not is_by_row(values, n_rows):
             continue
         for column in np.reshape(values, (n_rows, -1)).T:
             if np.unique(column[:_FEW]).size > _MOST_KINDS:
                 return None
-            n_own, codes = _codes_of(column)
-            if n_own > _MOST_KINDS:
+            codes, own = pd.factorize(column, use_na_sentinel=False)
+            if len(own) > _MOST_KINDS:
                 return None
-            codes = codes.astype(np.int16)
-            codes += n_own * kinds.astype(np.int16)
-            is_there = np.bincount(codes, minlength=n_kinds * n_own) > 0
-            n_kinds = int(is_there.sum())
+            kinds, found = pd.factorize(codes + len(own) * kinds)
+            n_kinds = len(found)
             if n_kinds > _MOST_KINDS:
                 return None
-            kinds = (np.cumsum(is_there) - 1).astype(np.int8)[codes]
     first = np.array([np.argmax(kinds == kind) for kind in range(n_kinds)], dtype=np.intp)
-    return first, kinds
-
-
-def _codes_of(column: NDArray) -> tuple[int, NDArray[np.integer]]:
-    """How many different values there are, and the rank of each row's value among them."""
-    if column.dtype.kind in "biu":
-        whole = column.astype(np.int64)
-        low, high = int(whole.min()), int(whole.max())
-        if high - low < _FEW:
-            whole -= low
-            is_there = np.bincount(whole, minlength=high - low + 1) > 0
-            return int(is_there.sum()), (np.cumsum(is_there) - 1).take(whole)
-    own = np.unique(column)
-    return own.size, np.searchsorted(own, column)
+    return first, kinds.astype(np.int8)
 
 
 def tabulated_constants(

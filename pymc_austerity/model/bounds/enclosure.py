@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     CAReduce,
-    CheckAndRaise,
     Elemwise,
     LogSoftmax,
     Softmax,
@@ -302,8 +301,6 @@ def _apply(
         return with_certain_total(node, [numbers], total, lambda: elsewhere.terms(node))
     if isinstance(op, LogSoftmax | Softmax):
         return each(_broadcast, softmax(op, known[node.inputs[0]], order))
-    if isinstance(op, CheckAndRaise):
-        return known[node.inputs[0]]
     if is_rearrangement(op):
         inputs = {v: _as_number(node, v, known) for v in node.inputs if v in known}
         moved = of_jets(lambda x, _: rearrange(node, dict(zip(inputs, x, strict=True)), fixed))

@@ -104,42 +104,6 @@ WHOLE = Selection(None)
 """Every row reads the row of the same number."""
 
 
-class Selections:
-    """Selections made so far: the same one is made once.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows there are.
-    of_examples : bool
-        Whether these are a few rows of many: then every row reads the row of the same number.
-    """
-
-    def __init__(self, n_rows: int, *, of_examples: bool = False) -> None:
-        self.n_rows = n_rows
-        self._of_examples = of_examples
-        self._made: dict[Hashable, Selection] = {}
-
-    def rows(self, selection: Selection) -> NDArray[np.int64]:
-        """Rows read, spelled out, shape (n_rows,)."""
-        return np.arange(self.n_rows) if selection.rows is None else selection.rows
-
-    def new(self, rows: NDArray, key: Hashable) -> Selection:
-        """Return the selection of these rows; the same for the same key."""
-        if self._of_examples:
-            raise CannotCut("it picks, joins or repeats rows by their numbers in the example")
-        if key not in self._made:
-            self._made[key] = Selection(np.ascontiguousarray(rows, dtype=np.int64))
-        return self._made[key]
-
-    def through(self, selection: Selection, rows: NDArray | None, key: Hashable) -> Selection:
-        """Return the selection of the rows of x that are read as rows of ``x[rows]``."""
-        if rows is None or (self._of_examples and np.array_equal(rows, np.arange(self.n_rows))):
-            return selection
-        read = rows if selection.rows is None else np.asarray(rows)[selection.rows]
-        return self.new(read, (selection, key))
-
-
 @dataclass(frozen=True)
 class Wanted:
     """A variable, and the rows of it that are to be taken.
@@ -247,7 +211,7 @@ class Cut:
         self.leaves: list[RowLeaf] = []
         self.local: set[Variable] = set()
         self.kept: list[Variable] = []
-        self.selections = Selections(n_rows, of_examples=bool(known.examples))
+        self._selections: dict[Hashable, Selection] = {}
         self._placeholders: dict[Hashable, Variable] = {}
         self._taken: dict[tuple[Variable, int, Selection], Variable] = {}
 
@@ -319,6 +283,25 @@ class Cut:
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
+    def rows_of(self, selection: Selection) -> NDArray[np.int64]:
+        """Rows read, spelled out, shape (n_rows,)."""
+        return np.arange(self.n_rows) if selection.rows is None else selection.rows
+
+    def selection(self, rows: NDArray, key: Hashable) -> Selection:
+        """Return the selection of these rows; the same for the same key."""
+        if self.known.examples:
+            raise CannotCut("it picks, joins or repeats rows by their numbers in the example")
+        if key not in self._selections:
+            self._selections[key] = Selection(np.ascontiguousarray(rows, dtype=np.int64))
+        return self._selections[key]
+
+    def through(self, selection: Selection, rows: NDArray | None, key: Hashable) -> Selection:
+        """Return the selection of the rows of x that are read as rows of ``x[rows]``."""
+        if rows is None or (self.known.examples and np.array_equal(rows, np.arange(self.n_rows))):
+            return selection
+        read = rows if selection.rows is None else np.asarray(rows)[selection.rows]
+        return self.selection(read, (selection, key))
+
     def lengths(self, shape: Sequence[int], axis: int) -> list[Any]:
         """A shape with the length of the batch on the axis of the rows."""
         return [self.batch_length if k == axis else n for k, n in enumerate(shape)]
@@ -334,7 +317,7 @@ class Cut:
         if parameter is not None:
             if self.known.shape(variable)[axis] >= _LOCAL_SHARE * self.n_rows:
                 self.local.add(parameter)
-            rows = self.selections.rows(selection)
+            rows = self.rows_of(selection)
             return variable[(slice(None),) * axis + (self.leaf(rows, "index", selection),)]
         return output_rows(variable.owner.op, self, Wanted(variable, axis, selection))
 

@@ -26,7 +26,9 @@ from pymc_austerity._pymc import (
     ancestors,
     clone_replace,
     is_relabelling,
+    rebuilt,
     scalar_name,
+    toposort,
 )
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import SettingError
@@ -248,22 +250,18 @@ class Known:
     def _is_from(
         variable: Variable, is_root: Callable[[Variable], bool], known: dict[Variable, bool]
     ) -> bool:
-        stack = [variable]
-        while stack:
-            top = stack[-1]
-            if top not in known:
-                inputs = [] if top.owner is None else list(top.owner.inputs)
-                if is_root(top):
-                    known[top] = True
-                elif not inputs or isinstance(top.owner.op, Shape | Shape_i):
-                    known[top] = False
-                elif missing := [i for i in inputs if i not in known]:
-                    stack.extend(missing)
-                    continue
-                else:
-                    known[top] = any(known[i] for i in inputs)
-            stack.pop()
-        return known[variable]
+        if variable in known:
+            return known[variable]
+
+        def holds(v: Variable) -> bool:
+            if v not in known:
+                known[v] = is_root(v)
+            return known[v]
+
+        for node in toposort([variable], blockers=list(known)):
+            is_from = not isinstance(node.op, Shape | Shape_i) and any(map(holds, node.inputs))
+            known.update(dict.fromkeys(node.outputs, is_from))
+        return holds(variable)
 
     def dependent(self, outputs: Iterable[Variable]) -> list[Variable]:
         """All variables that outputs are computed from whose value depends on a parameter."""
@@ -306,16 +304,14 @@ class Known:
 
     def with_known_shapes(self, outputs: list[Variable]) -> list[Variable]:
         """Replace the shapes of variables that depend on parameters by constants."""
-        known = {
-            v: pt.constant(np.array(self.shape(v.owner.inputs[0]), dtype=np.int64))
-            if isinstance(v.owner.op, Shape)
-            else pt.constant(np.array(self.shape(v.owner.inputs[0])[v.owner.op.i], dtype=np.int64))
-            for v in ancestors(outputs)
-            if v.owner is not None
-            and isinstance(v.owner.op, Shape | Shape_i)
-            and self.depends(v.owner.inputs[0])
-        }
-        return list(clone_replace(outputs, known, rebuild_strict=False)) if known else outputs
+
+        def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+            if not isinstance(node.op, Shape | Shape_i) or not self.depends(node.inputs[0]):
+                return None
+            shape = np.array(self.shape(node.inputs[0]), dtype=np.int64)
+            return [pt.constant(shape if isinstance(node.op, Shape) else shape[node.op.i])]
+
+        return rebuilt(outputs, rule)
 
     # ------------------------------------------------------------------ values
 

@@ -15,8 +15,10 @@ from pymc_austerity._pymc import (
     CAReduce,
     CheckAndRaise,
     CumOp,
+    DimShuffle,
     Dot,
     Elemwise,
+    Join,
     LogSoftmax,
     MakeVector,
     RandomVariable,
@@ -29,12 +31,12 @@ from pymc_austerity._pymc import (
     SortOp,
     Subtensor,
     TensorFromScalar,
-    TensorType,
     Variable,
     axes_of,
     batched_index,
     indices_of,
     inner_outputs,
+    join_arguments,
     random_generator_type,
     scalar_name,
     sorted_axis,
@@ -43,7 +45,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.cut.cut import (
     CannotCut,
     Cut,
-    Selection,
     Wanted,
     operation_in_words,
     output_rows,
@@ -107,36 +108,44 @@ def _searchsorted(op: Any, cut: Cut, wanted: Wanted) -> Variable:
 
 @output_rows.register(CheckAndRaise)
 def _check(op: Any, cut: Cut, wanted: Wanted) -> Variable:
-    """Check the rows of the batch; checks that do not depend on parameters are dropped."""
+    """Give a row -inf where it fails a check, so that no row depends on the checks of others.
+
+    Checks that do not depend on parameters are made now, and dropped.
+    """
     operand, *conditions = wanted.node.inputs
     rows = cut.take(operand, wanted.axis, wanted.selection)
-    remaining = []
     for condition in conditions:
-        if cut.known.depends(condition):
-            remaining.append(_restricted(condition, cut, wanted.selection))
-        elif not np.all(cut.known.value(condition)):
+        if not (cut.known.depends(condition) or np.all(cut.known.value(condition))):
             raise CannotCut(f"the data do not pass a check of the model ({op})")
-    return op(rows, *remaining) if remaining else rows
+        for part in parts_of_check(condition, cut.known):
+            if cut.known.depends(part) or not np.all(cut.known.value(part)):
+                rows = pt.switch(_by_row(part, cut, wanted), rows, -float("inf")).astype(rows.dtype)
+    return rows
 
 
-def _restricted(condition: Variable, cut: Cut, selection: Selection) -> Variable:
-    """Turn ``all(...)`` over all rows into the same over the rows of the batch."""
-    if not cut.known.depends(condition) or condition.owner is None:
-        return condition
-    op, inputs = condition.owner.op, condition.owner.inputs
-    if isinstance(op, CAReduce) and scalar_name(condition.owner) == "AND":
-        (operand,) = inputs
-        for axis, length in enumerate(cut.known.shape(operand)):
-            rows = cut.take_or_none(operand, axis, selection) if length == cut.n_rows else None
-            if rows is not None:
-                return op(rows)
-    passes_on = isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector | CheckAndRaise)
-    combines = isinstance(op, Elemwise | CAReduce) and not any(
-        cut.n_rows in cut.known.shape(i) for i in inputs if isinstance(i.type, TensorType)
+def parts_of_check(condition: Variable, known: Known) -> list[Variable]:
+    """Conditions that must all be true, as arrays where they depend on parameters."""
+    node = condition.owner
+    if node is None or not known.depends(condition):
+        return [condition]
+    passes_on = (
+        isinstance(node.op, ScalarFromTensor | TensorFromScalar | MakeVector)
+        or (isinstance(node.op, DimShuffle) and condition.type.ndim <= 1)
+        or (scalar_name(node) == "AND" and condition.type.ndim == 0)
     )
-    if passes_on or combines:
-        return op.make_node(*[_restricted(i, cut, selection) for i in inputs]).outputs[0]
-    return cut.keep(condition)
+    inputs = join_arguments(node)[1] if isinstance(node.op, Join) else node.inputs * passes_on
+    return [part for i in inputs for part in parts_of_check(i, known)] or [condition]
+
+
+def _by_row(condition: Variable, cut: Cut, wanted: Wanted) -> Variable:
+    """A condition per row, in the position of the rows of what is wanted."""
+    for axis, length in enumerate(cut.known.shape(condition)):
+        rows = cut.take_or_none(condition, axis, wanted.selection) if length == cut.n_rows else None
+        if rows is not None:
+            others = [k for k in range(rows.type.ndim) if k != axis]
+            met = pt.all(rows, axis=others) if others else rows
+            return met.dimshuffle([0 if k == wanted.axis else "x" for k in range(wanted.ndim)])
+    return pt.all(cut.keep(condition)) if condition.type.ndim else cut.keep(condition)
 
 
 @output_rows.register(Dot)

@@ -57,7 +57,7 @@ def _through_slice(
     cut: Cut, wanted: Wanted, operand: Variable, indices: list[Any], axis: int
 ) -> Variable:
     rows = rows_of_slice(indices[axis], cut.known.shape(operand)[axis], cut)
-    inner = cut.selections.through(wanted.selection, rows, (wanted.output, axis))
+    inner = cut.through(wanted.selection, rows, (wanted.output, axis))
     remaining = [slice(None) if k == axis else index for k, index in enumerate(indices)]
     return cut.take(operand, axis, inner)[tuple(remaining)]
 
@@ -86,7 +86,7 @@ def _through_index(
     k, axis = followed
     length = cut.known.shape(operand)[k]
     entries = np.mod(np.ravel(cut.known.value(indices[k])), length)
-    inner = cut.selections.through(wanted.selection, entries, (wanted.output, "followed"))
+    inner = cut.through(wanted.selection, entries, (wanted.output, "followed"))
     own = [-1 if a == axis else 1 for a in range(indices[k].type.ndim)]
     taken[k] = pt.arange(cut.batch_length).reshape(own)
     return cut.take(operand, k, inner)[tuple(taken)]
@@ -220,7 +220,7 @@ def _into_entries(op: Any, cut: Cut, wanted: Wanted, indices: list[Any]) -> Vari
     new = _new_values(cut, wanted, _places(op, cut, wanted, rows), values.type.ndim - 1)
     if new.type.ndim:
         new = new.dimshuffle([0 if axis == wanted.axis else "x" for axis in range(wanted.ndim)])
-    here = np.moveaxis(changed, wanted.axis, 0)[cut.selections.rows(wanted.selection)]
+    here = np.moveaxis(changed, wanted.axis, 0)[cut.rows_of(wanted.selection)]
     return _switch(op, cut, wanted, here, new)
 
 
@@ -230,13 +230,13 @@ def _places(op: Any, cut: Cut, wanted: Wanted, changed: NDArray) -> NDArray[np.i
         raise CannotCut("some rows are added to more than once")
     order = np.full(cut.known.shape(wanted.node.inputs[0])[wanted.axis], -1)
     order[changed] = np.arange(changed.size).reshape(changed.shape)
-    return order[cut.selections.rows(wanted.selection)]
+    return order[cut.rows_of(wanted.selection)]
 
 
 def _new_values(cut: Cut, wanted: Wanted, place: NDArray[np.int64], axis: int) -> Variable:
     """What rows are set to, or what is added; of no meaning where a row is not changed."""
     key = (wanted.output, "values", wanted.selection)
-    inner = cut.selections.new(np.clip(place, 0, None), key)
+    inner = cut.selection(np.clip(place, 0, None), key)
     return cut.take_or_keep(wanted.node.inputs[1], axis, inner)
 
 

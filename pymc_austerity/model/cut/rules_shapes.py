@@ -98,7 +98,7 @@ def _group(
 def _split(cut: Cut, wanted: Wanted, axis: int, group: range) -> Variable:
     """``x.reshape(n, k)[i, j] == x[i * k + j]``: every ``j`` is a selection of rows."""
     (operand, *_), after = wanted.node.inputs, cut.known.shape(wanted.output)
-    rows = cut.selections.rows(wanted.selection)
+    rows = cut.rows_of(wanted.selection)
     lengths = [after[a] for a in group]
     others = [n for a, n in zip(group, lengths, strict=True) if a != wanted.axis]
     if np.prod(others, dtype=int) > _MOST_PARTS:
@@ -107,7 +107,7 @@ def _split(cut: Cut, wanted: Wanted, axis: int, group: range) -> Variable:
     for place in np.ndindex(*others):
         at = [*place[: wanted.axis - group.start], rows, *place[wanted.axis - group.start :]]
         flat = np.ravel_multi_index(np.broadcast_arrays(*at), lengths)
-        inner = cut.selections.new(flat, (wanted.output, wanted.selection, place))
+        inner = cut.selection(flat, (wanted.output, wanted.selection, place))
         parts.append(cut.take(operand, axis, inner))
     joined = pt.stack(parts, axis=axis + 1)
     shape = [*after[: group.start], cut.batch_length, *others, *after[group.stop :]]
@@ -118,12 +118,12 @@ def _merged(cut: Cut, wanted: Wanted, group: range) -> Variable:
     """``x.reshape(n * k)[i * k + j] == x[i, j]`` where all rows read the same ``j``."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
-    chosen = cut.selections.rows(wanted.selection)
+    chosen = cut.rows_of(wanted.selection)
     places = np.unravel_index(chosen, [before[a] for a in group])
     varying = [a for a, place in zip(group, places, strict=True) if np.ptp(place)] or [group.start]
     if len(varying) > 1:
         raise CannotCut(f"a reshape from {before} to {after} merges the rows with other axes")
-    inner = cut.selections.new(
+    inner = cut.selection(
         places[varying[0] - group.start], (wanted.output, "merged", wanted.selection)
     )
     at = [
@@ -146,7 +146,7 @@ def _repeat(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     if axis != wanted.axis:
         return op(cut.take(operand, wanted.axis, wanted.selection), times)
     rows = np.repeat(np.arange(cut.known.shape(operand)[axis]), cut.known.value(times))
-    inner = cut.selections.through(wanted.selection, rows, (wanted.output, "repeat"))
+    inner = cut.through(wanted.selection, rows, (wanted.output, "repeat"))
     return cut.take_or_keep(operand, axis, inner)
 
 
@@ -164,13 +164,13 @@ def _end_to_end(pieces: list[Variable], cut: Cut, wanted: Wanted) -> Variable:
     """Every piece is evaluated at every row, at any of its rows where the row is not its own."""
     lengths = [cut.known.shape(piece)[wanted.axis] for piece in pieces]
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    rows = cut.selections.rows(wanted.selection)
+    rows = cut.rows_of(wanted.selection)
     joined = None
     for k, (piece, length, start) in enumerate(zip(pieces, lengths, starts, strict=False)):
         if length == 0:
             continue
         key = (wanted.output, k, wanted.selection)
-        own = cut.selections.new(np.clip(rows - start, 0, length - 1), key)
+        own = cut.selection(np.clip(rows - start, 0, length - 1), key)
         taken = cut.take_or_keep(piece, wanted.axis, own)
         if joined is None:
             joined = taken

@@ -16,7 +16,6 @@ from pymc_austerity._pymc import (
     Blockwise,
     CAReduce,
     CheckAndRaise,
-    CheckParameterValue,
     Constant,
     CumOp,
     Dot,
@@ -314,33 +313,15 @@ def _assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
     raise NoKernelError(f"the assertion {op.msg!r} has no rule")
 
 
-@cells_of.register(CheckParameterValue)
-def _check(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """Minus infinity where a condition fails, as PyMC's own compilation has it."""
-    if not op.can_be_replaced_by_ninf:
-        return _assertion(op, node, operands)
-    operand, *conditions = operands
-    passed = apply("AND", [apply("Cast", [c.only], "b") for c in conditions], "b")
-
-    def checked(scalars: list[Scalar]) -> Scalar:
-        return apply("Switch", [passed, *scalars, constant(-math.inf)], "f")
-
-    return _elementwise(checked, [operand])
-
-
 @cells_of.register(SearchsortedOp)
 def _searchsorted(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """How many of a few sorted numbers are smaller (or not larger, from the right)."""
-    edges, values, *sorter = operands
-    if sorter or edges.row_axis is not None:
+    edges, values, *sorter = node.inputs
+    if sorter or operands[0].row_axis is not None:
         raise NoKernelError("a search among sorted rows")
-    name = "LT" if op.side == "left" else "LE"
-
-    def count(entry: list[Scalar]) -> Scalar:
-        below = [cast(apply(name, [edge, *entry], "b"), "i") for edge in edges.scalars]
-        return apply("Add", below, "i")
-
-    return _elementwise(count, [values])
+    compare = pt.lt if op.side == "left" else pt.le
+    formula = compare(edges, values[..., None]).sum(axis=-1)
+    return unrolled([formula], dict(zip(node.inputs, operands, strict=True)))[0]
 
 
 @cells_of.register(Blockwise)

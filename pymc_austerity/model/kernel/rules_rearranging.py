@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    ScalarFromTensor,
-    SpecifyShape,
-    TensorFromScalar,
     indices_of,
     is_none,
 )
@@ -31,6 +28,7 @@ from pymc_austerity.model.rearranging import (
     OF_ONE,
     OF_TWO,
     moved_inputs,
+    numbered,
     on_axis,
     run_on_numbers,
 )
@@ -55,15 +53,8 @@ class _Numbers:
 
     def arrays(self, n_rows: int) -> list[NDArray[np.int64]]:
         """Numbers in the shapes that the variables have for so many rows."""
-        found, start = [], 0
-        for each in self.cells:
-            numbers = start + np.arange(each.scalars.size).reshape(each.scalars.shape)
-            if each.row_axis is not None:
-                rows = on_axis(np.arange(n_rows), each.row_axis, each.ndim)
-                numbers = numbers + len(self.scalars) * rows
-            found.append(numbers)
-            start += each.scalars.size
-        return found
+        shapes = [each.scalars.shape for each in self.cells]
+        return numbered(shapes, [each.row_axis for each in self.cells], n_rows)
 
     def read(self, numbers: NDArray[np.int64], axis: int | None) -> NDArray[np.int64]:
         """Cells that an output consists of, in all rows.
@@ -155,14 +146,6 @@ for _kind in (*OF_ONE, *OF_ALL):
     cells_of.register(_kind)(_rearranged)
 for _kind in OF_TWO:
     cells_of.register(_kind)(_set_or_added)
-
-
-@cells_of.register(ScalarFromTensor)
-@cells_of.register(TensorFromScalar)
-@cells_of.register(SpecifyShape)
-def _same(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """The same entries."""
-    return operands[0]
 
 
 def _picked_by_row(

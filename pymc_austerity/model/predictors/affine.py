@@ -67,12 +67,11 @@ def fixed(values: NDArray, size: int) -> Affine:
     return Affine(values.shape, matrix, np.ravel(values).astype(np.float64))
 
 
-def added(parts: Sequence["Affine | NDArray"], shape: tuple[int, ...], size: int) -> Affine:
-    """Sum of arrays, broadcast to a shape."""
-    arrays = [as_affine(part, size).broadcast(shape) for part in parts]
+def added(arrays: Sequence[Affine]) -> Affine:
+    """Sum of arrays of one shape."""
     matrix = sum((a.matrix for a in arrays[1:]), start=arrays[0].matrix)
     constant = np.sum([a.constant for a in arrays], axis=0)
-    return Affine(shape, matrix.tocsr(), constant)
+    return Affine(arrays[0].shape, matrix.tocsr(), constant)
 
 
 def scaled(array: Affine, by: NDArray, shape: tuple[int, ...]) -> Affine:
@@ -126,14 +125,6 @@ def product(constants: NDArray, array: Affine, *, left: bool) -> Affine:
     spread = [np.broadcast_to(x, whole) for x in (into, b if left else a, a if left else b)]
     shape = np.matmul(np.zeros(first.shape), np.zeros(second.shape)).shape
     return _combined(array, shape, *spread)
-
-
-def joined(parts: Sequence["Affine | NDArray"], axis: int, size: int) -> Affine:
-    """Join arrays along an axis."""
-    arrays = [as_affine(part, size) for part in parts]
-    starts = np.cumsum([0, *(a.constant.size for a in arrays)])
-    numbers = [a.numbers + start for a, start in zip(arrays, starts, strict=False)]
-    return stacked(arrays).take(np.concatenate(numbers, axis=axis))
 
 
 def stacked(arrays: Sequence[Affine]) -> Affine:

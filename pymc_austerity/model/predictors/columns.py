@@ -259,12 +259,17 @@ def dense(data: Variable, array: Affine) -> Column:
 
 
 # ------------------------------------------------------------------ arrays of columns, data
+def by_position(shape: Sequence[int], function: Callable[[tuple[int, ...]], Any]) -> NDArray[Any]:
+    """Array of objects that a function makes of each position."""
+    result = np.empty(tuple(shape), dtype=object)
+    for position in np.ndindex(*shape):
+        result[position] = function(position)
+    return result
+
+
 def mapped(function: Callable[..., Any], array: NDArray, *arguments: Any) -> NDArray[Any]:
     """Array of objects made of the entries of another one."""
-    result = np.empty(array.shape, dtype=object)
-    for position in np.ndindex(array.shape):
-        result[position] = function(array[position], *arguments)
-    return result
+    return by_position(array.shape, lambda position: function(array[position], *arguments))
 
 
 def row_vector(data: Variable, axis: int, position: Sequence[int]) -> Variable:

@@ -28,7 +28,7 @@ from pymc_austerity.model.predictors.linear import (
     Walk,
     rule,
 )
-from pymc_austerity.model.predictors.rewrites import CannotLiftError, checked_by_row, lifted, pushed
+from pymc_austerity.model.predictors.rewrites import CannotLiftError, lifted, pushed
 from pymc_austerity.model.predictors.structure import PointMap, Predictor, RowStructure, Term, named
 from pymc_austerity.model.rewritten import deduplicated
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
@@ -99,8 +99,6 @@ def _walked(
     """The graph with all indices pushed down, and what is linear in it."""
     rows = deduplicated(clone_replace(split.rows, _constants(split.rows), rebuild_strict=False))
     facts = GraphFacts(values, split.leaves)
-    facts.learn(rows)
-    rows = checked_by_row(rows, facts)
     for _ in range(_MOST_PUSHES):
         facts.learn(rows)
         found = _linear_variables(rows, parameters, facts, size)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    CheckAndRaise,
     Constant,
     Shape,
     Shape_i,
@@ -19,7 +18,14 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.predictors.affine import Affine
-from pymc_austerity.model.predictors.columns import Column, ColumnArray, mapped, row_vector, singles
+from pymc_austerity.model.predictors.columns import (
+    Column,
+    ColumnArray,
+    by_position,
+    mapped,
+    row_vector,
+    singles,
+)
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 
 Linear: TypeAlias = Affine | ColumnArray
@@ -95,9 +101,7 @@ class GraphFacts:
     def _learn_node(self, node: Any) -> None:
         for values in self._values:
             inputs = [i.data if isinstance(i, Constant) else values[i] for i in node.inputs]
-            # a check may fail at this point; it has the shape of what it lets through
-            outputs = inputs[:1] if isinstance(node.op, CheckAndRaise) else run_node(node, inputs)
-            values.update(zip(node.outputs, outputs, strict=True))
+            values.update(zip(node.outputs, run_node(node, inputs), strict=True))
         is_shape = isinstance(node.op, Shape | Shape_i)
         if not is_shape and any(i in self._dependent for i in node.inputs):
             self._dependent.update(node.outputs)
@@ -159,12 +163,10 @@ class Walk:
             if self.facts.reads_rows(variable):
                 raise BeyondError
             return np.asarray(self.facts.value(variable))
-        result = np.empty(self.facts.shape(variable), dtype=object)
-        if result.size > MOST_COLUMNS:
+        shape = self.facts.shape(variable)
+        if np.prod(shape, dtype=float) > MOST_COLUMNS:
             raise BeyondError
-        for position in np.ndindex(result.shape):
-            result[position] = row_vector(variable, axis, position)
-        return result
+        return by_position(shape, lambda position: row_vector(variable, axis, position))
 
 
 @singledispatch

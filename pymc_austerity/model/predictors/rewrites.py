@@ -10,74 +10,21 @@ from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
     Alloc,
     AllocEmpty,
-    CheckAndRaise,
     DimShuffle,
     Dot,
     Elemwise,
     Join,
-    MakeVector,
-    ScalarFromTensor,
-    TensorFromScalar,
     Variable,
     clone_replace,
     indices_of,
     is_dot,
     join_arguments,
     rebuilt,
-    scalar_name,
     toposort,
     vectorized_node,
 )
 from pymc_austerity.model.cut.cut import operation_in_words
 from pymc_austerity.model.predictors.linear import GraphFacts, Walk
-
-
-def checked_by_row(rows: Variable, facts: GraphFacts) -> Variable:
-    """Give a row -inf where it fails a check, so that no row depends on the checks of others.
-
-    Parameters
-    ----------
-    rows : variable, shape (m,)
-        Log-likelihoods of rows, which raise or are -inf all together where a check fails.
-    facts : GraphFacts
-        Properties of the graph.
-    """
-
-    def by_row(node: Any, inputs: list[Variable]) -> list[Variable] | None:
-        if not isinstance(node.op, CheckAndRaise):
-            return None
-        value = inputs[0]
-        for old, new in zip(node.inputs[1:], inputs[1:], strict=True):
-            for part, changed in zip(_parts(old), _parts(new), strict=True):
-                met = _along(changed, facts.axis(part), node.inputs[0], facts)
-                value = pt.switch(met, value, -float("inf")).astype(value.dtype)
-        return [value]
-
-    return rebuilt([rows], by_row)[0]
-
-
-def _parts(condition: Variable) -> list[Variable]:
-    """Conditions that must all be true, as arrays."""
-    node = condition.owner
-    if node is None:
-        return [condition]
-    passes_on = (
-        isinstance(node.op, ScalarFromTensor | TensorFromScalar | MakeVector)
-        or (isinstance(node.op, DimShuffle) and condition.type.ndim <= 1)
-        or (scalar_name(node) == "AND" and condition.type.ndim == 0)
-    )
-    inputs = join_arguments(node)[1] if isinstance(node.op, Join) else node.inputs * passes_on
-    return [part for i in inputs for part in _parts(i)] or [condition]
-
-
-def _along(condition: Variable, own: int | None, value: Variable, facts: GraphFacts) -> Variable:
-    """A condition per row, in the position of the rows of a value."""
-    axis, tensor = facts.axis(value), pt.as_tensor(condition)
-    others = [k for k in range(tensor.type.ndim) if k != own]
-    met = pt.all(tensor, axis=others) if others else tensor
-    if own is None or axis is None:
-        return met
-    return met.dimshuffle([0 if k == axis else "x" for k in range(value.type.ndim)])
 
 
 def pushed(rows: Variable, walk: Walk) -> Variable:

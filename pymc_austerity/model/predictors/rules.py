@@ -1,5 +1,6 @@
 """Rules: how the results of operations are linear in the parameters."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,10 @@ from pymc_austerity._pymc import (
     DimShuffle,
     Dot,
     Elemwise,
-    Join,
-    MakeVector,
-    ScalarFromTensor,
-    TensorFromScalar,
     Variable,
     axes_of,
     indices_of,
     is_dot,
-    join_arguments,
     scalar_name,
 )
 from pymc_austerity.model.predictors import affine
@@ -31,6 +27,7 @@ from pymc_austerity.model.predictors.affine import Affine
 from pymc_austerity.model.predictors.columns import (
     Column,
     ColumnArray,
+    by_position,
     dense,
     gathered,
     plus,
@@ -48,7 +45,15 @@ from pymc_austerity.model.predictors.linear import (
     Walk,
     rule,
 )
-from pymc_austerity.model.rearranging import MANY, OF_ONE, on_axis, run_on_numbers
+from pymc_austerity.model.rearranging import (
+    MANY,
+    OF_ALL,
+    OF_ONE,
+    moved_inputs,
+    numbered,
+    on_axis,
+    run_on_numbers,
+)
 
 
 def _small(variable: Variable, walk: Walk) -> Affine | NDArray:
@@ -64,10 +69,7 @@ def _each(shape: tuple[int, ...], function: Any, arrays: list[NDArray[Any]]) -> 
     if np.prod(shape, dtype=float) > MOST_COLUMNS:
         raise BeyondError
     whole = [np.broadcast_to(array, shape) for array in arrays]
-    result = np.empty(shape, dtype=object)
-    for position in np.ndindex(shape):
-        result[position] = function(*[array[position] for array in whole])
-    return result
+    return by_position(shape, lambda position: function(*[array[position] for array in whole]))
 
 
 def _broadcast(node: Any, operand: Variable, walk: Walk) -> Linear:
@@ -110,13 +112,9 @@ def _weighted_sum(node: Any, walk: Walk, weights: list[float] | None) -> Linear:
     output, signs = node.outputs[0], weights or [1.0] * len(node.inputs)
     axis, shape = walk.facts.axis(output), walk.facts.shape(output)
     if axis is None:
-        parts = [
-            affine.scaled(part, np.array(sign), part.shape)
-            if isinstance(part, Affine)
-            else sign * part
-            for part, sign in zip((_small(i, walk) for i in node.inputs), signs, strict=True)
-        ]
-        return affine.added(parts, shape, walk.size)
+        parts = [affine.as_affine(_small(i, walk), walk.size) for i in node.inputs]
+        pairs = zip(parts, signs, strict=True)
+        return affine.added([affine.scaled(part, np.array(sign), shape) for part, sign in pairs])
     arrays = [walk.columns(i, axis) for i in node.inputs]
     return ColumnArray(
         _each(shape, lambda *c: plus([times(x, s) for x, s in zip(c, signs, strict=True)]), arrays),
@@ -207,21 +205,18 @@ def _row_dot(
     linear, data = (left, right) if is_left else (right, left)
     found = walk.linear[linear]
     shape = facts.shape(output)
-    result = np.empty(shape, dtype=object)
-    if result.size > MOST_COLUMNS:
+    if np.prod(shape, dtype=float) > MOST_COLUMNS:
         raise BeyondError
-    for position in np.ndindex(shape):
+
+    def column(position: tuple[int, ...]) -> Column:
         places = _operands(position, ndims, (facts.shape(left), facts.shape(right)))
         of_linear, of_data = places if is_left else places[::-1]
         if isinstance(found, Affine):
-            rows = _matrix(data, of_data, facts)
-            result[position] = dense(rows, found.take(found.numbers[of_linear]))
-        else:
-            columns, weights = found.array[of_linear], walk.data(data)[of_data]
-            result[position] = plus(
-                [_weighted_by(c, w, False) for c, w in zip(columns, weights, strict=True)]
-            )
-    return result
+            return dense(_matrix(data, of_data, facts), found.take(found.numbers[of_linear]))
+        pairs = zip(found.array[of_linear], walk.data(data)[of_data], strict=True)
+        return plus([_weighted_by(c, w, False) for c, w in pairs])
+
+    return by_position(shape, column)
 
 
 def _operands(
@@ -264,32 +259,31 @@ def _matrix(data: Variable, place: tuple, facts: GraphFacts) -> Variable:
 
 def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     """By running the operation on the numbers of the entries."""
-    operand, *others = node.inputs
-    if any(walk.facts.depends(i) for i in others):
+    facts, places, axis = walk.facts, moved_inputs(node), walk.facts.axis(node.outputs[0])
+    moved = [node.inputs[k] for k in places]
+    axes, shapes = list(map(facts.axis, moved)), list(map(facts.shape, moved))
+    has_rows = any(own is not None for own in axes)
+    if has_rows and (axis is None or None in axes):
         raise BeyondError
-    found, output = walk.linear[operand], node.outputs[0]
-    axis = walk.facts.axis(output)
-    values = [walk.facts.value(i) for i in others]
-    if isinstance(found, Affine):
-        numbers = run_on_numbers(node, [found.numbers, *values])
-        if axis is None:
-            return found.take(numbers)
-        if (numbers != np.take(numbers, [0], axis)).any():
-            raise BeyondError
-        return singles(found.take(np.take(numbers, [0], axis)), axis)
-    if axis is None:
+    if any(facts.depends(i) for k, i in enumerate(node.inputs) if k not in places):
         raise BeyondError
-    n = found.array.size
-    by_row = on_axis(np.arange(MANY), found.axis, found.array.ndim)
-    own = np.arange(n).reshape(found.array.shape)
-    row, column = np.divmod(run_on_numbers(node, [by_row * n + own, *values]), n)
-    first = np.take(column, [0], axis)
-    if (row != on_axis(np.arange(MANY), axis, row.ndim)).any() or (column != first).any():
+    values = dict(enumerate(map(facts.value, node.inputs)))
+    values |= dict(zip(places, numbered(shapes, axes, MANY), strict=True))
+    numbers = run_on_numbers(node, list(values.values()))
+    row, entry = np.divmod(numbers, max(sum(map(math.prod, shapes)), 1))
+    first = entry if axis is None else np.take(entry, [0], axis)
+    own = on_axis(np.arange(MANY), axis, row.ndim) if has_rows and axis is not None else 0
+    if (entry != first).any() or (row != own).any():
         raise BeyondError
-    return ColumnArray(found.array.ravel()[first], axis)
+    if has_rows and axis is not None:
+        columns = [walk.columns(v, axis).ravel() for v in moved]
+        return ColumnArray(np.concatenate(columns)[first], axis)
+    picked = affine.stacked([affine.as_affine(_small(v, walk), walk.size) for v in moved])
+    picked = picked.take(first)
+    return picked if axis is None else singles(picked, axis)
 
 
-for _op in OF_ONE:
+for _op in (*OF_ONE, *OF_ALL):
     rule.register(_op, _rearranged)
 
 
@@ -298,12 +292,6 @@ def _alloc(op: Any, node: Any, walk: Walk) -> Linear:
     if any(walk.facts.depends(i) for i in node.inputs[1:]):
         raise BeyondError
     return _broadcast(node, node.inputs[0], walk)
-
-
-@rule.register(ScalarFromTensor)
-@rule.register(TensorFromScalar)
-def _scalar(op: Any, node: Any, walk: Walk) -> Linear:
-    return walk.linear[node.inputs[0]]
 
 
 def _subtensor(op: Any, node: Any, walk: Walk) -> Linear:
@@ -336,12 +324,10 @@ def _one_index(node: Any, found: Affine, index: Variable, axis: int, walk: Walk)
     assert rows_axis is not None
     levels = on_axis(np.arange(n), rows_axis, index.ndim)
     values = [levels if i is index else facts.value(i) for i in node.inputs[1:]]
-    numbers = np.moveaxis(run_on_numbers(node, [found.numbers, *values]), axis, 0)
+    numbers = np.moveaxis(run_on_numbers(node, [found.numbers, *values]), axis, -1)
     picked = _not_negative(row_vector(index, rows_axis, [0] * index.ndim), n, facts)
-    result = np.empty(numbers.shape[1:], dtype=object)
-    for position in np.ndindex(result.shape):
-        result[position] = gathered(found.take(numbers[(slice(None), *position)]), picked)
-    return ColumnArray(np.expand_dims(result, axis), axis)
+    columns = by_position(numbers.shape[:-1], lambda k: gathered(found.take(numbers[k]), picked))
+    return ColumnArray(np.expand_dims(columns, axis), axis)
 
 
 def _many_indices(node: Any, found: Affine, axis: int, walk: Walk) -> Linear:
@@ -349,10 +335,10 @@ def _many_indices(node: Any, found: Affine, axis: int, walk: Walk) -> Linear:
     table = pt.constant(found.numbers)
     numbers = node.op.make_node(table, *node.inputs[1:]).outputs[0]
     flat = found.take(np.arange(found.constant.size))
-    result = np.empty(walk.facts.shape(node.outputs[0]), dtype=object)
-    for position in np.ndindex(result.shape):
-        result[position] = gathered(flat, row_vector(numbers, axis, position))
-    return ColumnArray(result, axis)
+    shape = walk.facts.shape(node.outputs[0])
+    return ColumnArray(
+        by_position(shape, lambda k: gathered(flat, row_vector(numbers, axis, k))), axis
+    )
 
 
 def _not_negative(index: Variable, n: int, facts: GraphFacts) -> Variable:
@@ -361,28 +347,6 @@ def _not_negative(index: Variable, n: int, facts: GraphFacts) -> Variable:
     if index.dtype.startswith("u") or (array is not None and array.size and array.min() >= 0):
         return index
     return pt.switch(index < 0, index + n, index)
-
-
-@rule.register(Join)
-def _join(op: Any, node: Any, walk: Walk) -> Linear:
-    along, parts = join_arguments(node)
-    axis = walk.facts.axis(node.outputs[0])
-    if axis is None:
-        return affine.joined([_small(i, walk) for i in parts], along, walk.size)
-    along %= node.outputs[0].type.ndim
-    if along == axis or any(walk.facts.axis(i) is None for i in parts):
-        raise BeyondError
-    return ColumnArray(np.concatenate([walk.columns(i, axis) for i in parts], along), axis)
-
-
-@rule.register(MakeVector)
-def _make_vector(op: Any, node: Any, walk: Walk) -> Linear:
-    parts = [_small(i, walk) for i in node.inputs]
-    vectors = [
-        Affine((1,), p.matrix, p.constant) if isinstance(p, Affine) else np.reshape(p, (1,))
-        for p in parts
-    ]
-    return affine.joined(vectors, 0, walk.size)
 
 
 @rule.register(CumOp)
@@ -409,10 +373,7 @@ def _sum(op: Any, node: Any, walk: Walk) -> Linear:
     kept = [k for k in range(found.array.ndim) if k not in axes]
     shape = tuple(found.array.shape[k] for k in kept)
     moved = np.transpose(found.array, [*kept, *axes]).reshape(*shape, -1)
-    result = np.empty(shape, dtype=object)
-    for position in np.ndindex(shape):
-        result[position] = plus(list(moved[position]))
-    return ColumnArray(result, axis)
+    return ColumnArray(by_position(shape, lambda position: plus(list(moved[position]))), axis)
 
 
 def _of_stored(node: Any, axes: tuple[int, ...], walk: Walk) -> ColumnArray | None:

@@ -269,16 +269,6 @@ class Design:
         data = np.hstack([nothing, *(term.data for term in self.terms)])
         return np.hstack([nothing, *entries]).astype(np.int64), data
 
-    def columns(self, size: int) -> NDArray[np.float64]:
-        """The matrix, transposed, shape (d, m)."""
-        columns, rows = np.zeros((size, self.n_rows)), np.arange(self.n_rows)[:, None]
-        for term in self.terms:
-            if isinstance(term, DenseRows):
-                columns[term.entries] += term.data.T
-            else:
-                np.add.at(columns, (term.entries, rows), term.data)
-        return columns
-
     def add_transposed(self, weights: NDArray[np.float64], total: NDArray[np.float64]) -> None:
         """Add the product of the transposed matrix with a weight per row to a total, shape (d,)."""
         for term in self.terms:

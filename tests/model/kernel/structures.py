@@ -9,7 +9,9 @@ import pytensor
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Mode, clone_replace
-from pymc_austerity.model import RowLeaf, split_log_density
+from pymc_austerity.model import split_log_density
+from pymc_austerity.model.compiling import with_checks_as_values
+from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Term
 from pymc_austerity.model.rewritten import inlined
 
@@ -26,9 +28,10 @@ def vector(name: str, dtype: str = "float64"):
 def structure(
     predictors: Sequence[Predictor], function: Callable, leaves: Sequence[RowLeaf], size: int
 ) -> RowStructure:
-    """Rows as a function of predictors and of all leaves but the first."""
+    """Rows as a function of predictors and of all leaves but the first; checks are values."""
     etas = tuple(vector(f"eta_{k}") for k in range(len(predictors)))
     graph = function(*etas, *[leaf.placeholder for leaf in leaves[1:]])
+    graph = with_checks_as_values(pm.Model(), graph)
     return RowStructure(tuple(predictors), etas, graph, tuple(leaves), size, np.dtype("float64"))
 
 

@@ -8,7 +8,6 @@ import pytest
 from scipy import special
 
 from pymc_austerity.model import (
-    RowLoops,
     RowSlopes,
     find_predictors,
     kernel_of,
@@ -17,6 +16,7 @@ from pymc_austerity.model import (
     row_slopes_of,
 )
 from pymc_austerity.model.kernel.generated import digamma, trigamma
+from pymc_austerity.model.kernel.row_loops import RowLoops
 from pymc_austerity.model.predictors.derivatives import _predictor_functions
 from pymc_austerity.model.predictors.structure import design_function
 from tests.model.predictors.brute_force import Structured, of_shape

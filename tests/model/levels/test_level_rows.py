@@ -4,7 +4,8 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity.model import LevelsAsRows, level_terms
+from pymc_austerity.model import level_terms
+from pymc_austerity.model.levels.prior_terms import LevelsAsRows
 from tests.model.levels.test_independent_levels import observe
 from tests.model.splitting import by_name
 from tests.setup.targets import posed
