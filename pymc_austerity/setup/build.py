@@ -30,7 +30,6 @@ from pymc_austerity.setup.embedding import Embedding, SomeVariables
 from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
 from pymc_austerity.setup.problem import Problem, pose
-from pymc_austerity.setup.row_free import row_free_difference
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say, collection_paused
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
@@ -139,14 +138,13 @@ def _target(
     may: May,
 ) -> Target:
     say("compiling")
-    exact, without = row_free_difference(problem), NoPlan("")
+    exact, without = problem.row_free_difference, NoPlan("")
     if settings.order and not settings.is_exact:
         found: Target | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
             found = with_control_variates(
                 problem,
                 settings,
-                exact,
                 by_default=proposal is None,
                 anchor=anchor,
                 say=say,
@@ -330,7 +328,7 @@ def _beside(
     return SomeVariables(
         target=target,
         names=[variable.name for variable in whole.variables],
-        row_free_difference=row_free_difference(problem),
+        row_free_difference=problem.row_free_difference,
         layout=problem.layout,
         start=problem.start,
         entries=entries,

@@ -144,7 +144,6 @@ class About(NamedTuple):
     problem: Problem
     settings: Settings
     say: Say
-    row_free_difference: Callable[..., Any]
     may: May
     pairs: list[tuple[NDArray, NDArray]] | None = None
     kept: NDArray[np.intp] | None = None
@@ -175,12 +174,11 @@ class About(NamedTuple):
                 f"The {n_kept:,} rows {which} are evaluated as they are, at every decision and by "
                 f"proposals, because {reason}.",
             )
-        normal, surrogate = self.approximation, self.surrogate
-        known = self.row_free_difference if surrogate is None else surrogate.row_free_difference
+        normal, known = self.approximation, self.surrogate or self.problem
         return Target(
             self.problem.layout,
             self.problem.start,
-            known,
+            known.row_free_difference,
             function,
             source,
             sampling,
@@ -189,7 +187,7 @@ class About(NamedTuple):
             self.residuals.compiled_as,
             (normal,),
             normal,
-            surrogate,
+            self.surrogate,
             n_kept,
         )
 

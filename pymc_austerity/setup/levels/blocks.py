@@ -31,7 +31,6 @@ from pymc_austerity.setup.levels.anchor import (
     level_normals,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
-from pymc_austerity.setup.row_free import row_free_gradient
 
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
@@ -147,7 +146,7 @@ def prior_only_entries(
     untouched = PriorOnlyEntries(own, about, row_free_part, gradient, *its)
     if untouched.are_few:
         return untouched
-    return replace(untouched, row_free_gradient=row_free_gradient(parts.problem))
+    return replace(untouched, row_free_gradient=parts.problem.row_free_gradient)
 
 
 def _dependence(curvature: NDArray[np.float64]) -> NDArray[np.bool_]:
