@@ -321,18 +321,14 @@ def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None)
 def _beside(
     problem: Problem, whole: Problem, target: Target, proposal: Proposal[Any] | None
 ) -> SomeVariables:
-    own, every = _entries(problem), _entries(whole)
-    places = {entry: place for place, entry in enumerate(every)}
-    shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
-    entries, where = np.array(shared, dtype=np.intp).reshape(-1, 2).T
     return SomeVariables(
         target=target,
         names=[variable.name for variable in whole.variables],
         row_free_difference=problem.row_free_difference,
         layout=problem.layout,
         start=problem.start,
-        entries=entries,
-        places=where,
+        entries=problem.entries_of(whole.variables),
+        places=whole.entries_of(problem.variables),
         is_centered=not isinstance(proposal, UserProposal),
     )
 
@@ -340,12 +336,6 @@ def _beside(
 def _no_difference(proposed: NDArray, current: NDArray) -> float:
     """Zero: the row-free part is evaluated for the step method's own variables."""
     return 0.0
-
-
-def _entries(problem: Problem) -> Sequence[tuple[str, int]]:
-    """Names of all entries of a point."""
-    point = problem.prepared.point
-    return [(v.name, i) for v in problem.variables for i in range(np.size(point[v.name]))]
 
 
 def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray | None:
