@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, first_without_second_derivative, underivable
 from pymc_austerity.control_variates import (
     Anchor,
-    LogPosterior,
     Modes,
     NoAnchorError,
     conditional_mode,
@@ -180,7 +179,8 @@ def _modes(
     expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
 ) -> Modes:
     say("finding the posterior mode")
-    start, posterior, nearest = problem.start, _log_posterior(expanded, problem), None
+    start, nearest = problem.start, None
+    posterior = expanded.density(problem.row_free_derivatives, problem)
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(start, posterior, rng=rng, order=order, at=at))
@@ -194,14 +194,9 @@ def _modes(
     return find_modes(start, posterior, rng=rng, order=order, **its)
 
 
-def _log_posterior(expanded: ExpandedRows, problem: Problem) -> LogPosterior:
-    exact, rows = problem.row_free_derivatives, problem.prepared.rows
-    return LogPosterior(expanded.derivatives, exact, expanded.differences, rows)
-
-
 def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
-    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": problem.prepared.rng}
-    mean = posterior_mean(anchor, _log_posterior(expanded, problem), **where)
+    posterior = expanded.density(problem.row_free_derivatives, problem)
+    mean = posterior_mean(anchor, posterior, rng=problem.prepared.rng)
     return GaussianApproximation(mean, anchor.root)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import Anchor, LogPosterior, NoAnchorError, find_anchor
+from pymc_austerity.control_variates import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.problem import Problem
@@ -73,14 +73,12 @@ def anchor_by_surrogate(
         There is no such mode, or the surrogate cannot be sampled.
     """
     rng, start = problem.prepared.rng, problem.start.astype(np.float64)
-    rows, wide = problem.prepared.rows, _WidePrior(start)
-    posterior = LogPosterior(expanded.derivatives, wide, expanded.differences, rows)
+    density = expanded.density(_WidePrior(start), problem)
     if at is None:
-        of_rows = find_anchor(problem.start, posterior, rng=rng, order=order)
+        of_rows = find_anchor(problem.start, density, rng=rng, order=order)
         if not of_rows.is_smooth:
             raise NoAnchorError("the rows have kinks")
         at_mode = of_rows.point
-    density = posterior.density(problem.start.dtype)
     point = density.as_evaluated(at_mode if at is None else at)
     gradient, hessian = density.row_derivatives(point)
     if at is not None and not _bends_down(hessian):
