@@ -209,13 +209,11 @@ def _checked_window(window: Any, n_draws: int) -> int:
 
 def _moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     """Mean over `window` draws and step methods around every draw, ignoring unknown values."""
-    known = np.isfinite(values)
-    sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
-    kernel = np.ones(window)
-    total, count = (np.convolve(x, kernel, mode="full") for x in (sums, counts))
-    middle = slice((window - 1) // 2, (window - 1) // 2 + sums.size)
-    with np.errstate(invalid="ignore"):
-        return total[middle] / np.where(count[middle] > 0.5, count[middle], np.nan)
+    each = pd.DataFrame(
+        {"sum": np.nansum(values, axis=1), "count": np.isfinite(values).sum(axis=1)}
+    )
+    both = each.rolling(window, center=True, min_periods=1).sum()
+    return (both["sum"] / both["count"]).to_numpy()
 
 
 def _bins(seen: NDArray[np.float64]) -> NDArray[np.float64]:

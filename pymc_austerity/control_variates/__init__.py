@@ -19,4 +19,4 @@ from pymc_austerity.control_variates.modes import (
     find_modes,
     heaviest_modes,
 )
-from pymc_austerity.control_variates.search import Differentiable, LogPosterior, RowDensity
+from pymc_austerity.control_variates.search import Differentiable, RowDensity

@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 from pymc_austerity.control_variates.influence import influence_scores
 from pymc_austerity.control_variates.search import (
     KinkError,
-    LogPosterior,
     NoModeError,
     RowDensity,
     approach_mode,
@@ -98,7 +97,7 @@ class Anchor:
 
 def find_anchor(
     start: NDArray,
-    posterior: LogPosterior,
+    density: RowDensity,
     *,
     rng: np.random.Generator,
     order: int = 2,
@@ -110,7 +109,8 @@ def find_anchor(
     ----------
     start : array, shape (d,)
         Where the search starts.
-    posterior : LogPosterior
+    density : RowDensity
+        The log-posterior, with all rows.
     rng : numpy.random.Generator
         Chooses the rows on which the search begins.
     order : {1, 2}
@@ -123,14 +123,13 @@ def find_anchor(
     NoAnchorError
         There is no mode, or the log-posterior is not concave there.
     """
-    density = posterior.density(start.dtype)
     root = None
     try:
         # matrices that fit the cache gain nothing from threads, which on busy machines wait for
         # each other hundreds of times as long as they compute
         with threadpool_limits(1, user_api="blas"):
             if at is None:
-                at, root = _mode(start, posterior, rng)
+                at, root = _mode(start, density, rng)
             point, is_smooth = density.as_evaluated(at), root is None
             gradient, hessian = density.row_derivatives(point)
             if root is None:
@@ -141,26 +140,25 @@ def find_anchor(
 
 
 def _mode(
-    start: NDArray, posterior: LogPosterior, rng: np.random.Generator
+    start: NDArray, density: RowDensity, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """The mode, and the root of a covariance where rows have kinks.
 
     The search is on some rows first, unless there are few rows or these do not determine the mode.
     """
-    point, density = start.astype(np.float64), posterior.density(start.dtype)
-    source = posterior.source
+    point, source = start.astype(np.float64), density.source
     may_have_kinks = density.has_averages and not isinstance(source, SampledRows)
     may_have_kinks &= point.size <= _MOST_WITH_KINKS
 
     def refuse_kinks(at: NDArray[np.float64]) -> None:
         (own,) = rng.spawn(1)
-        if have_kinks(some_rows(density, source, _SOME_ROWS, own), at, own):
+        if have_kinks(some_rows(density, _SOME_ROWS, own), at, own):
             raise KinkError("rows have kinks")
 
     check = refuse_kinks if may_have_kinks else None
     searches = [lambda: (trust_region(point, density, check), density)]
     if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
-        searches.insert(0, lambda: _mode_on_some_rows(point, density, posterior, rng, check))
+        searches.insert(0, lambda: _mode_on_some_rows(point, density, rng, check))
     ended = None
     for search in searches:
         if ended is not None and _is_higher(ended, point, density):
@@ -168,7 +166,7 @@ def _mode(
         found = _tried(search, density, check=may_have_kinks)
         ended = found.near
         if may_have_kinks and not found.is_sure:
-            some = some_rows(density, source, _SOME_ROWS, rng)
+            some = some_rows(density, _SOME_ROWS, rng)
             near = approximate_mode(point, some)
             if have_kinks(some, near, rng):
                 return mode_beside_kinks(near, some, density)
@@ -207,20 +205,19 @@ def _tried(search: Callable[..., Any], density: RowDensity, *, check: bool) -> _
 def _mode_on_some_rows(
     point: NDArray[np.float64],
     density: RowDensity,
-    posterior: LogPosterior,
     rng: np.random.Generator,
     check: Callable[[NDArray], None] | None,
 ) -> tuple[NDArray[np.float64], RowDensity]:
     """Search on random rows first, then on those that matter at its end."""
-    source = posterior.source
+    source = density.source
     if isinstance(source, SampledRows):
-        some = some_rows(density, source, source.n_rows, rng)
+        some = some_rows(density, source.n_rows, rng)
         return trust_region(point, some), some
-    some = some_rows(density, source, _SOME_ROWS, rng)
+    some = some_rows(density, _SOME_ROWS, rng)
     point = trust_region(point, some, check)
     for _ in range(_MOST_ROUNDS):
         root = inverse_root(-some.hessian(point))
-        some = density.on(_rows_that_matter(point, root, posterior, rng))
+        some = density.on(_rows_that_matter(point, root, density, rng))
         before, point = point, trust_region(point, some)
         moved = solve_triangular(root, point - before, lower=True)
         if float(moved.dot(moved)) < _WITHIN_CHANCE * source.n_rows / _SOME_ROWS * point.size:
@@ -229,15 +226,15 @@ def _mode_on_some_rows(
 
 
 def _rows_that_matter(
-    point: NDArray, root: NDArray, posterior: LogPosterior, rng: np.random.Generator
+    point: NDArray, root: NDArray, density: RowDensity, rng: np.random.Generator
 ) -> list[tuple[RowSource, float]]:
     """The rows with the most influence near a point, and a sample that represents the others."""
-    dtype, source = point.dtype, posterior.source
+    dtype, source = point.dtype, density.source
     pairs = [
         ((point + root.dot(rng.standard_normal(point.size))).astype(dtype), point.astype(dtype))
         for _ in range(_PILOT_PAIRS)
     ]
-    scores = influence_scores(posterior.differences, pairs, source)
+    scores = influence_scores(density.differences, pairs, source)
     top = np.argpartition(scores, scores.size - _SOME_ROWS)[-_SOME_ROWS:]
     drawn = rng.choice(scores.size, 2 * _SOME_ROWS, replace=False)
     sample = np.setdiff1d(drawn, top)

@@ -9,12 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.anchor import Anchor
-from pymc_austerity.control_variates.search import (
-    Differentiable,
-    LogPosterior,
-    RowDensity,
-    some_rows,
-)
+from pymc_austerity.control_variates.search import RowDensity, some_rows
 from pymc_austerity.rows import ArrayRows, Block, RowSource, SampledRows, sum_over_rows
 
 _MULTIPLICATIONS = 1e10
@@ -38,11 +33,7 @@ _MARGIN = 2.0
 
 
 def posterior_mean(
-    anchor: Anchor,
-    posterior: LogPosterior,
-    *,
-    dtype: np.dtype,
-    rng: np.random.Generator,
+    anchor: Anchor, density: RowDensity, *, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     r"""Mean of the normal distribution that is closest to the posterior, among those of one shape.
 
@@ -57,11 +48,9 @@ def posterior_mean(
     ----------
     anchor : Anchor
         The mode.
-    posterior : LogPosterior
-        Rows with `averaged_gradient` and `cost_of_average` can be many; see
-        `pymc_austerity.model.PredictorDerivatives`.
-    dtype : numpy.dtype
-        Type of the points that the functions take.
+    density : RowDensity
+        The log-posterior, with all rows. Those with `averaged_gradient` and `cost_of_average` can
+        be many; see `pymc_austerity.model.PredictorDerivatives`.
     rng : numpy.random.Generator
         Chooses rows where there are too many to use them all.
 
@@ -76,17 +65,15 @@ def posterior_mean(
     Opper, M. and Archambeau, C. (2009). The variational Gaussian approximation revisited. Neural
     Computation 21(3), 786-792.
     """
-    rows, exact, _, source = posterior
-    point, has_average = anchor.point, hasattr(rows, "averaged_gradient")
+    point, has_average = anchor.point, hasattr(density.rows, "averaged_gradient")
     if not has_average and point.size > _FEW_ENTRIES:
         return point
-    density = posterior.density(dtype)
-    if _is_surely_near(anchor, rows, exact, density, dtype, rng):
+    if _is_surely_near(anchor, density, rng):
         return point
-    parts, directions = _parts(density, source, rows, rng), None
-    if has_average and len(parts) > 1 and not isinstance(source, SampledRows):
+    parts, directions = _parts(density, rng), None
+    if has_average and len(parts) > 1 and not isinstance(density.source, SampledRows):
         directions = few_directions(anchor.root, rng)
-    gradient = _Averages(anchor, rows, exact, source, parts, directions, dtype)
+    gradient = _Averages(anchor, density, parts, directions)
     return where_zero(gradient, point, anchor.root)
 
 
@@ -125,40 +112,28 @@ def few_directions(
     return directions / np.sqrt(_DIRECTIONS)
 
 
-def _is_surely_near(
-    anchor: Anchor,
-    rows: Differentiable,
-    exact: Differentiable,
-    density: RowDensity,
-    dtype: np.dtype,
-    rng: np.random.Generator,
-) -> bool:
+def _is_surely_near(anchor: Anchor, density: RowDensity, rng: np.random.Generator) -> bool:
     """Whether few rows tell that the first step would not be made."""
-    ((source, _),) = density.parts
-    halves = _halves(density, source, _FEW_ROWS, rng)
+    halves = _halves(density, _FEW_ROWS, rng)
     if len(halves) < 2:
         return False
-    gradient = _Averages(anchor, rows, exact, source, halves, None, dtype)
+    gradient = _Averages(anchor, density, halves, None)
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         one, two = (anchor.root.T @ own for own in gradient(anchor.point))
     uncertainty = float(np.square(one - two).sum()) / 4.0
     return float(np.square(one + two).sum()) / 4.0 + _MARGIN * uncertainty < _NEGLIGIBLE
 
 
-def _parts(
-    density: RowDensity, source: RowSource, rows: Differentiable, rng: np.random.Generator
-) -> list[RowSource]:
+def _parts(density: RowDensity, rng: np.random.Generator) -> list[RowSource]:
     """All rows, or two halves of some of them."""
-    most = _FEW_ROWS
+    most, rows = _FEW_ROWS, density.rows
     if hasattr(rows, "cost_of_average"):
         most = int(min(_MULTIPLICATIONS / rows.cost_of_average, _MOST_ROWS))
-    return _halves(density, source, most, rng)
+    return _halves(density, most, rng)
 
 
-def _halves(
-    density: RowDensity, source: RowSource, most: int, rng: np.random.Generator
-) -> list[RowSource]:
-    ((some, weight),) = some_rows(density, source, most, rng).parts
+def _halves(density: RowDensity, most: int, rng: np.random.Generator) -> list[RowSource]:
+    ((some, weight),) = some_rows(density, most, rng).parts
     if weight == 1.0:
         return [some]
     return [ArrayRows(some.take(np.arange(first, some.n_rows, 2))) for first in (0, 1)]
@@ -190,12 +165,9 @@ class _Averages:
     """
 
     anchor: Anchor
-    rows: Differentiable
-    exact: Differentiable
-    source: RowSource
+    density: RowDensity
     parts: Sequence[RowSource]
     directions: NDArray[np.float64] | None
-    dtype: np.dtype
 
     def __call__(self, point: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """By each of the parts of the rows, shape (d,)."""
@@ -204,7 +176,7 @@ class _Averages:
         def known(block: Block) -> NDArray[np.float64]:
             if directions is not None:
                 return self._of_rows(point, directions, block)
-            gradient = self.rows.gradient(at.astype(self.dtype), *block)[1]
+            gradient = self.density.rows.gradient(at.astype(self.density.dtype), *block)[1]
             return np.asarray(gradient, dtype=np.float64)
 
         def unknown(block: Block) -> NDArray[np.float64]:
@@ -212,9 +184,9 @@ class _Averages:
 
         of_all = self.anchor.gradient
         if directions is not None:
-            of_all = sum_over_rows(known, self.source)
-        total = of_all + self._by_columns(self.exact.gradient, point, root)
-        about, n_rows = ("averaged gradient", at, point), self.source.n_rows
+            of_all = sum_over_rows(known, self.density.source)
+        total = of_all + self._by_columns(self.density.exact.gradient, point, root)
+        about, n_rows = ("averaged gradient", at, point), self.density.source.n_rows
         return [
             total + n_rows / part.n_rows * sum_over_rows(unknown, part, about)
             for part in self.parts
@@ -223,9 +195,9 @@ class _Averages:
     def _of_rows(
         self, point: NDArray[np.float64], root: NDArray[np.float64], block: Block
     ) -> NDArray[np.float64]:
-        average = getattr(self.rows, "averaged_gradient", None)
+        average = getattr(self.density.rows, "averaged_gradient", None)
         if average is None:
-            return self._by_columns(lambda x: self.rows.gradient(x, *block), point, root)
+            return self._by_columns(lambda x: self.density.rows.gradient(x, *block), point, root)
         of_block: NDArray[np.float64] = average(point, root, *block)
         return of_block
 
@@ -238,7 +210,7 @@ class _Averages:
         """Average of a gradient, from its values one standard deviation away on each axis."""
 
         def at(x: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.asarray(gradient(x.astype(self.dtype))[1], dtype=np.float64)
+            return np.asarray(gradient(x.astype(self.density.dtype))[1], dtype=np.float64)
 
         here = at(point)
         return here + 0.5 * sum(at(point + c) + at(point - c) - 2.0 * here for c in root.T)

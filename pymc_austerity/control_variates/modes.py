@@ -1,6 +1,6 @@
 """Other modes than the nearest one: searches from dispersed points, on some of the rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -15,7 +15,6 @@ from pymc_austerity.control_variates.influence import differences_of_all
 from pymc_austerity.control_variates.search import (
     IMPOSSIBLE,
     LogDensity,
-    LogPosterior,
     NoModeError,
     RowDensity,
     approach_mode,
@@ -100,7 +99,7 @@ class _End:
 
 def find_modes(
     start: NDArray,
-    posterior: LogPosterior,
+    density: RowDensity,
     *,
     rng: np.random.Generator,
     order: int = 2,
@@ -114,7 +113,7 @@ def find_modes(
 
     Parameters
     ----------
-    start, posterior, rng, order
+    start, density, rng, order
         As in `find_anchor`.
     nearest : Anchor, optional
         What a search from near the start has found; otherwise it is made.
@@ -132,12 +131,11 @@ def find_modes(
     "Initialization". Latin hypercubes: McKay, Beckman and Conover (1979).
     """
     dispersing = rng.spawn(1)[0]
-    density = posterior.density(start.dtype)
-    some = some_rows(density, posterior.source, _SOME_ROWS, dispersing)
+    some = some_rows(density, _SOME_ROWS, dispersing)
 
     def anchor_from(point: NDArray) -> Anchor | str:
         try:
-            return find_anchor(point.astype(start.dtype), posterior, rng=rng, order=order)
+            return find_anchor(point.astype(start.dtype), density, rng=rng, order=order)
         except NoAnchorError as error:
             return str(error)
 
@@ -150,7 +148,7 @@ def find_modes(
     if isinstance(found, str):
         raise NoAnchorError(first)
     with threadpool_limits(1, user_api="blas"):
-        return _Comparison(density, some, posterior.differences, start.dtype, found).modes(ends)
+        return _Comparison(density, some, found).modes(ends)
 
 
 def heaviest_modes(start: NDArray, density: LogDensity, *, rng: np.random.Generator) -> list[Mode]:
@@ -197,7 +195,7 @@ class _Given:
 def conditional_mode(
     start: NDArray,
     free: NDArray[np.intp],
-    posterior: LogPosterior,
+    density: RowDensity,
     *,
     rng: np.random.Generator,
 ) -> NDArray:
@@ -209,7 +207,7 @@ def conditional_mode(
         Where the search starts, with the values of the others.
     free : int array, shape (k,)
         Entries to search for.
-    posterior, rng
+    density, rng
         As in `find_anchor`.
 
     Returns
@@ -217,7 +215,7 @@ def conditional_mode(
     array, shape (d,)
         The start, if there is no such mode.
     """
-    some = some_rows(posterior.density(start.dtype), posterior.source, _SOME_ROWS, rng)
+    some = some_rows(density, _SOME_ROWS, rng)
     given = _Given(some, start.astype(np.float64), free)
     try:
         with threadpool_limits(1, user_api="blas"):
@@ -320,8 +318,6 @@ class _Comparison:
 
     density: RowDensity
     some: RowDensity
-    row_function: Callable[..., NDArray]
-    dtype: np.dtype
     nearest: Anchor
 
     def modes(self, ends: list[_End]) -> Modes:
@@ -355,8 +351,8 @@ class _Comparison:
     def _least_height(self, end: _End, own: _End) -> tuple[float, _End]:
         """Largest height above the anchor that is compatible with the search on some rows."""
         (sample, weight), *_ = self.some.parts
-        here, there = own.point.astype(self.dtype), end.point.astype(self.dtype)
-        seen = differences_of_all(self.row_function, there, here, sample)
+        here, there = (its.point.astype(self.density.dtype) for its in (own, end))
+        seen = differences_of_all(self.density.differences, there, here, sample)
         error = weight * np.sqrt(seen.size) * float(np.std(seen)) if weight > 1.0 else 0.0
         return end.log_density - own.log_density + _SURELY * error, end
 

@@ -1,8 +1,9 @@
 """The search for a mode, on some rows or on all."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,9 @@ class Differentiable(Protocol):
         """``f(point, *block)``: Hessian, shape (d, d)."""
 
 
-class LogPosterior(NamedTuple):
-    """The parts of a log-posterior, with all rows.
+@dataclass(frozen=True, eq=False)
+class RowDensity:
+    """Log-posterior with the rows of some sources, each source with a weight.
 
     Attributes
     ----------
@@ -54,27 +56,6 @@ class LogPosterior(NamedTuple):
         Of the rows and of the row-free part; see `pymc_austerity.model.Derivatives`.
     differences : callable
         ``f(proposed, current, *block)``: differences of the rows in a block, nats.
-    source : RowSource
-        All rows.
-    """
-
-    rows: Differentiable
-    exact: Differentiable
-    differences: Callable[..., NDArray]
-    source: RowSource
-
-    def density(self, dtype: np.dtype) -> "RowDensity":
-        """The log-density of points of some type."""
-        return RowDensity(self.rows, self.exact, [(self.source, 1.0)], dtype)
-
-
-class RowDensity:
-    """Log-posterior with the rows of some sources, each source with a weight.
-
-    Parameters
-    ----------
-    rows, exact : Derivatives
-        Of the two parts; see `pymc_austerity.model.Derivatives`.
     parts : sequence of (RowSource, float)
         Rows, and how many rows each of them represents.
     dtype : numpy.dtype
@@ -83,32 +64,34 @@ class RowDensity:
         Rows that are evaluated together.
     """
 
-    def __init__(
-        self,
-        rows: Differentiable,
-        exact: Differentiable,
-        parts: Sequence[tuple[RowSource, float]],
-        dtype: np.dtype,
-        length: int = LARGEST_BLOCK,
-    ) -> None:
-        self._rows, self._exact = rows, exact
-        self.parts, self._dtype, self._length = list(parts), dtype, length
+    rows: Differentiable
+    exact: Differentiable
+    differences: Callable[..., NDArray]
+    parts: Sequence[tuple[RowSource, float]]
+    dtype: np.dtype
+    length: int = LARGEST_BLOCK
+
+    @property
+    def source(self) -> RowSource:
+        """The rows of a log-posterior with one source."""
+        ((source, _),) = self.parts
+        return source
 
     def on(self, parts: Sequence[tuple[RowSource, float]]) -> "RowDensity":
         """The same log-posterior with other rows."""
-        return RowDensity(self._rows, self._exact, parts, self._dtype)
+        return replace(self, parts=parts)
 
     def as_evaluated(self, point: NDArray) -> NDArray[np.float64]:
         """A point in the precision in which sums over rows are evaluated.
 
         An expansion must be about the point where its sums were taken, to the last digit.
         """
-        return point.astype(self._dtype).astype(np.float64)
+        return point.astype(self.dtype).astype(np.float64)
 
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
-        at = point.astype(self._dtype)
-        value, gradient = self._exact.gradient(at)
+        at = point.astype(self.dtype)
+        value, gradient = self.exact.gradient(at)
         sums = self._row_sums(at)
         return float(value + sums[0]), gradient + sums[1:]
 
@@ -118,18 +101,18 @@ class RowDensity:
 
     def row_gradient(self, point: NDArray) -> NDArray[np.float64]:
         """Gradient of the row part, shape (d,)."""
-        return self._row_sums(point.astype(self._dtype))[1:]
+        return self._row_sums(point.astype(self.dtype))[1:]
 
     def row_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the row part, shape (d, d)."""
-        at = point.astype(self._dtype)
-        hessian = self._rows.hessian
+        at = point.astype(self.dtype)
+        hessian = self.rows.hessian
         return _symmetric(self._sum(lambda block: hessian(at, *block), ("Hessian", at)))
 
     @property
     def has_averages(self) -> bool:
         """Whether rows have linear predictors, over which their curvature can be averaged."""
-        return hasattr(self._rows, "averaged_hessian")
+        return hasattr(self.rows, "averaged_hessian")
 
     def averaged_hessian(self, point: NDArray, root: NDArray) -> NDArray[np.float64]:
         """Hessian whose row part is averaged over a normal distribution, shape (d, d).
@@ -141,14 +124,14 @@ class RowDensity:
         root : float array, shape (d, d)
             Root of its covariance.
         """
-        at, averaged = point.astype(self._dtype), self._rows.averaged_hessian  # type: ignore[attr-defined]
+        at, averaged = point.astype(self.dtype), self.rows.averaged_hessian  # type: ignore[attr-defined]
         arguments = ("averaged Hessian", at, root)
         of_rows = self._sum(lambda block: averaged(at, root, *block), arguments)
         return _symmetric(of_rows) + self.row_free_hessian(point)
 
     def row_derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient and Hessian of the row part, in one pass over the rows."""
-        at, rows = point.astype(self._dtype), self._rows
+        at, rows = point.astype(self.dtype), self.rows
 
         def block_sums(block: Block) -> NDArray[np.float64]:
             _, gradient = rows.gradient(at, *block)
@@ -160,10 +143,10 @@ class RowDensity:
     def row_free_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the row-free part, shape (d, d)."""
         end_if_late()
-        return _symmetric(self._exact.hessian(point.astype(self._dtype)))
+        return _symmetric(self.exact.hessian(point.astype(self.dtype)))
 
     def _row_sums(self, at: NDArray) -> NDArray[np.float64]:
-        gradient_of = self._rows.gradient
+        gradient_of = self.rows.gradient
 
         def block_sums(block: Block) -> NDArray[np.float64]:
             value, gradient = gradient_of(at, *block)
@@ -176,7 +159,7 @@ class RowDensity:
     ) -> NDArray[np.float64]:
         end_if_late()
         sums = [
-            weight * sum_over_rows(function, rows, arguments, self._length)
+            weight * sum_over_rows(function, rows, arguments, self.length)
             for rows, weight in self.parts
         ]
         return np.sum(sums, axis=0)
@@ -419,13 +402,12 @@ def inverse_root(precision: NDArray[np.float64]) -> NDArray[np.float64]:
     return sds[:, None] * solve_triangular(upper, np.eye(sds.size), lower=False).T
 
 
-def some_rows(
-    density: RowDensity, source: RowSource, n_rows: int, rng: np.random.Generator
-) -> RowDensity:
+def some_rows(density: RowDensity, n_rows: int, rng: np.random.Generator) -> RowDensity:
     """A log-posterior with some random rows that represent all; with all rows if there are few.
 
     If rows are slow to read at random positions, they are some of those that were drawn before.
     """
+    source = density.source
     if isinstance(source, SampledRows):
         drawn_before = source.some(n_rows, rng)
         return density.on([(drawn_before, source.n_rows / drawn_before.n_rows)])

@@ -243,7 +243,7 @@ class PartlyNonCentered:
         proposed, _, log_ratio = self._proposed(values, log_ratio)
         return self._decided(proposed, self.theta, log_ratio, rng)
 
-    def move(self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator) -> bool:
+    def move(self, values: NDArray[np.float64], log_ratio: float, threshold: float) -> bool:
         """Propose values of the entries; return whether they were accepted.
 
         Parameters
@@ -252,11 +252,9 @@ class PartlyNonCentered:
             New values of the entries.
         log_ratio : float
             Density of the proposal backwards to that forwards, in nats.
-        rng : numpy.random.Generator
+        threshold : float
+            Log of a uniform number, which the log-ratio of an accepted move exceeds.
         """
-        return self._move(values, log_ratio, -rng.standard_exponential())
-
-    def _move(self, values: NDArray[np.float64], log_ratio: float, threshold: float) -> bool:
         log_ratio += float(self._tilt.dot(values - self.theta[self.entries]))
         proposed, volume, log_ratio = self._proposed(values, log_ratio)
         accept = bool(threshold < log_ratio)  # False if it is not a number
@@ -290,7 +288,7 @@ class PartlyNonCentered:
             )
             self.theta = theta if n_accepted else self.theta
         for step in range(n_made, n_steps):
-            self._move(self.theta[self.entries] + moves[step], 0.0, thresholds[step])
+            self.move(self.theta[self.entries] + moves[step], 0.0, thresholds[step])
 
     def _by_address(self) -> tuple[FollowingLevels, TermsByAddress] | None:
         """Levels and row-free part for compiled code, if available."""

@@ -22,7 +22,7 @@ from pymc_austerity.proposals import (
     SurrogateHamiltonianProposal,
 )
 from pymc_austerity.proposals.adaptation import ScaleSearch
-from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
+from pymc_austerity.proposals.hamiltonian import ScaledCoordinates, center_and_scale, walk
 
 PriorOnlyState: TypeAlias = tuple[RandomWalkState, ...] | HamiltonianState
 _MOST_BY_RANDOM_WALK, _MOST_TOGETHER = 10, 2
@@ -87,7 +87,7 @@ class PriorOnlyEntries:
             every = np.arange(self.entries.size)
             its = ((own.size, self.about.marginal(np.isin(every, own))) for own in self.components)
             return tuple(RandomWalkProposal().init(Layout.continuous(n), about) for n, about in its)
-        proposal = _HAMILTONIAN.with_surrogate(_Given(self, np.zeros(0)))
+        proposal = _HAMILTONIAN.with_surrogate(_Given(self, np.zeros(0), self.scaled))
         return proposal.init(Layout.continuous(self.entries.size))
 
     def move(
@@ -115,7 +115,7 @@ class PriorOnlyEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, HamiltonianState]:
-        proposal = _HAMILTONIAN.with_surrogate(_Given(self, theta))
+        proposal = _HAMILTONIAN.with_surrogate(_Given(self, theta, self.scaled))
         before = theta[self.entries]
         there, _, state = proposal.propose(state, before, rng)
         following = theta.copy()
@@ -159,35 +159,22 @@ class PriorOnlyEntries:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _Given(ScaledCoordinates):
     """The row-free part as a function of the entries, for Hamiltonian moves."""
 
     untouched: PriorOnlyEntries
     theta: NDArray[np.float64]
+    scaled: NDArray[np.intp]
     step_size: float = 0.5
 
     @property
     def root(self) -> NDArray[np.float64]:
         """Root of the covariance in these coordinates."""
-        its, scaled = self.untouched.about, self.untouched.scaled
+        its, scaled = self.untouched.about, self.scaled
         covariance = its.root @ its.root.T
         covariance[scaled], covariance[:, scaled] = 0.0, 0.0
         covariance[scaled, scaled] = 1.0
         return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-
-    def coordinates(self, point: NDArray) -> NDArray[np.float64]:
-        scaled, found = self.untouched.scaled, point.astype(np.float64)
-        if scaled.size:
-            center, scale = self._center_and_scale(found)
-            found[scaled] = (found[scaled] - center) / scale
-        return found
-
-    def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-        scaled, found = self.untouched.scaled, coordinates.copy()
-        if scaled.size:
-            center, scale = self._center_and_scale(coordinates)
-            found[scaled] = center + scale * coordinates[scaled]
-        return found
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
         """Trajectories are decided on the row-free part: nothing remains to decide."""
@@ -203,12 +190,12 @@ class _Given:
         rng: np.random.Generator,
     ) -> tuple[NDArray[np.float64], float, int]:
         nothing, no_rows = _no_rows(coordinates.size)
-        known = (nothing, nothing, no_rows, self.untouched.scaled)
+        known = (nothing, nothing, no_rows, self.scaled)
         with np.errstate(all="ignore"):  # what is not finite is rejected
             return walk(self._exact, known, coordinates, root, size, time, n_trajectories, rng)
 
-    def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return center_and_scale(self._exact, x, *_no_rows(x.size), self.untouched.scaled)
+    def center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return center_and_scale(self._exact, x, *_no_rows(x.size), self.scaled)
 
     def _exact(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         there = self.theta.copy()

@@ -42,12 +42,12 @@ from pymc_austerity.setup.model_inputs import (
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.starts import disperse
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.statistics import STATISTICS
 from pymc_austerity.step_methods.summary import Words
 
-_RETRIES = 10
 _USUAL_BATCH = 200
 _USUAL_AUDIT = 0.02
 """An update reads half of its factors, so that checking one in fifty costs a fiftieth."""
@@ -114,14 +114,11 @@ def flipped_at_random(
     >>> flipped_at_random(start, lambda point: point[0] == 0, np.random.default_rng(2))
     array([0, 0, 1, 1])
     """
-    probability = 0.5
-    for _ in range(_RETRIES):
-        candidate = np.where(rng.random(point.size) < probability, 1 - point, point)
-        candidate = candidate.astype(point.dtype)
-        if is_possible(candidate):
-            return candidate
-        probability /= 2.0
-    return point
+
+    def flipped(probability: float, rng: np.random.Generator) -> NDArray:
+        return np.where(rng.random(point.size) < probability, 1 - point, point)
+
+    return disperse(flipped, point, is_possible, rng, width=0.5)
 
 
 @dataclass_state

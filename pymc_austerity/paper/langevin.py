@@ -1,9 +1,8 @@
 """Langevin moves: steps up the gradient of a mini-batch, plus noise (SGLD without a test)."""
 
-import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +20,7 @@ from pymc_austerity.arguments import (
 from pymc_austerity.errors import SettingError, warn_user
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import (
+    ConnectedProposal,
     GaussianApproximation,
     Gradients,
     Layout,
@@ -105,7 +105,7 @@ class LangevinState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LangevinProposal:
+class LangevinProposal(ConnectedProposal):
     r"""Steps along the gradient of a mini-batch of rows, with noise.
 
     .. math::
@@ -193,7 +193,6 @@ class LangevinProposal:
     control_variates: Literal["auto"] | bool = "auto"
     preconditioner: Literal["auto"] | ArrayLike | None = "auto"
     target_acceptance: float | Literal["auto"] = "auto"
-    _gradients: Gradients | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = unless_auto("step_size", self.step_size)
@@ -235,19 +234,12 @@ class LangevinProposal:
                 "target_acceptance has no effect with test=None, which accepts every proposal: "
                 "leave one of them out."
             )
-        bound = copy.copy(self)
-        object.__setattr__(bound, "_gradients", gradients)
-        return bound
+        return self.connected(gradients)
 
     @property
     def gradients(self) -> Gradients:
         """The gradients that the step method provided."""
-        if self._gradients is None:
-            raise SettingError(
-                "LangevinProposal is not connected to a model: give it to "
-                "AusterityMH(proposal=...) by itself, not as part of another proposal."
-            )
-        return self._gradients
+        return self.provided
 
     @property
     def n_rows_read(self) -> int:

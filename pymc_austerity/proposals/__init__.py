@@ -14,7 +14,6 @@ from pymc_austerity.proposals.normal import (
 from pymc_austerity.proposals.protocols import (
     Block,
     GaussianApproximation,
-    GradientProposal,
     Layout,
     Outcome,
     Proposal,

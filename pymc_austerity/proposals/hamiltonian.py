@@ -22,10 +22,9 @@ gradient at a few points therefore gives all second and third derivatives that a
 error: differences of a quadratic function are exact.
 """
 
-import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -33,10 +32,15 @@ from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_count, checked_positive, checked_rate
-from pymc_austerity.errors import SettingError
 from pymc_austerity.parts import part
 from pymc_austerity.proposals.adaptation import DualAveraging, Path, covariance_estimate
-from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome, root_of
+from pymc_austerity.proposals.protocols import (
+    ConnectedProposal,
+    GaussianApproximation,
+    Layout,
+    Outcome,
+    root_of,
+)
 
 Exact = Callable[[NDArray], Sequence[Any]]
 """Maps a point to the row-free part there, nats, and its gradient, shape (d,)."""
@@ -346,6 +350,38 @@ def kind_of_move(
     return size, time, n_trajectories
 
 
+class ScaledCoordinates:
+    """Coordinates in which some entries are in units of their conditional standard deviation.
+
+    Attributes
+    ----------
+    scaled : int array
+        These entries.
+    """
+
+    scaled: NDArray[np.intp]
+
+    def center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Conditional means and standard deviations: see the function of this name."""
+        raise NotImplementedError
+
+    def coordinates(self, point: NDArray) -> NDArray[np.float64]:
+        """The coordinates of a point, shape (d,)."""
+        found = point.astype(np.float64)
+        if self.scaled.size:
+            center, scale = self.center_and_scale(found)
+            found[self.scaled] = (found[self.scaled] - center) / scale
+        return found
+
+    def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The point with these coordinates, shape (d,)."""
+        found = coordinates.copy()
+        if self.scaled.size:
+            center, scale = self.center_and_scale(coordinates)
+            found[self.scaled] = center + scale * coordinates[self.scaled]
+        return found
+
+
 class Surrogate(Protocol):
     """A log-density near that of the posterior, in coordinates of its own."""
 
@@ -406,7 +442,7 @@ class HamiltonianState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SurrogateHamiltonianProposal:
+class SurrogateHamiltonianProposal(ConnectedProposal):
     r"""Hamiltonian trajectories on the log-posterior with the rows expanded about the anchor.
 
     .. math::
@@ -478,7 +514,6 @@ class SurrogateHamiltonianProposal:
     n_trajectories: int = 8
     time: float = 2.0
     target_acceptance: float = 0.8
-    _surrogate: Surrogate | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         checked_count("n_trajectories", self.n_trajectories)
@@ -487,19 +522,12 @@ class SurrogateHamiltonianProposal:
 
     def with_surrogate(self, surrogate: Surrogate) -> "SurrogateHamiltonianProposal":
         """A proposal with the same settings, for the posterior of a step method."""
-        bound = copy.copy(self)
-        object.__setattr__(bound, "_surrogate", surrogate)
-        return bound
+        return self.connected(surrogate)
 
     @property
     def surrogate(self) -> Surrogate:
         """The surrogate that the step method provided."""
-        if self._surrogate is None:
-            raise SettingError(
-                "SurrogateHamiltonianProposal is not connected to a model: give "
-                "it to AusterityMH(proposal=...) by itself, not as part of another proposal."
-            )
-        return self._surrogate
+        return self.provided
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None

@@ -1,5 +1,6 @@
 """The contract of a proposal; what a proposal is given; a user's function as a proposal."""
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,6 +173,10 @@ class GaussianApproximation:
         """Inverse of `root`."""
         return solve_triangular(self.root, np.eye(self.mean.size), lower=True)
 
+    def dispersed(self, width: float, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A draw with `width` times the spread, shape (d,)."""
+        return self.mean + width * self.root.dot(rng.standard_normal(self.mean.size))
+
     def log_density(self, point: NDArray) -> float:
         """Log-density up to a constant, nats."""
         standard = self.inverse_root.dot(point - self.mean)
@@ -222,11 +227,14 @@ class Proposal(Protocol[State]):
     changes is in a state, which is immutable too: methods take a state and return a new one, and
     the step method keeps and pickles the latest.
 
-    Three more members are optional. An attribute ``unconstrained = False`` states that no normal
+    More members are optional. An attribute ``unconstrained = False`` states that no normal
     approximation fits the coordinates in which the proposal moves, so that none is computed. A
     method ``disperse(layout, point, radius, rng)`` returns a possible start near a point; a
     larger radius, which is at most 1, gives a more distant start. A method ``check_model(model)``
-    refuses models on which the proposal would not be valid.
+    refuses models on which the proposal would not be valid. A method ``with_gradients(gradients)``
+    returns the same proposal with `Gradients`, ready to propose; the attributes ``batch_size`` (a
+    number of rows or "all") and ``control_variates`` ("auto", True or False) say which ones it
+    needs, and ``n_rows_read`` how many rows are read for every proposal.
     """
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
@@ -269,23 +277,26 @@ class Gradients(Protocol):
         """A new mini-batch, as a function from a point to the gradient there, shape ``(d,)``."""
 
 
-class GradientProposal(Proposal[State], Protocol[State]):
-    """A proposal that uses gradients from the step method."""
+class ConnectedProposal:
+    """Part of a proposal that needs something from a step method, such as gradients."""
+
+    _provided: Any = None
+
+    def connected(self, provided: Any) -> Any:
+        """A proposal with the same settings, for what a step method provides."""
+        bound = copy.copy(self)
+        object.__setattr__(bound, "_provided", provided)
+        return bound
 
     @property
-    def batch_size(self) -> int | Literal["all"]:
-        """Number of rows in a mini-batch."""
-
-    @property
-    def control_variates(self) -> Literal["auto"] | bool:
-        """Whether the gradients use control variates."""
-
-    @property
-    def n_rows_read(self) -> int:
-        """Rows read for every proposal."""
-
-    def with_gradients(self, gradients: Gradients) -> Proposal[Any]:
-        """The same proposal with gradients, ready to propose."""
+    def provided(self) -> Any:
+        """What the step method provided."""
+        if self._provided is None:
+            raise SettingError(
+                f"{type(self).__name__} is not connected to a model: give it to "
+                "AusterityMH(proposal=...) by itself, not as part of another proposal."
+            )
+        return self._provided
 
 
 @dataclass(frozen=True)

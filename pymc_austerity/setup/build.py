@@ -30,7 +30,6 @@ from pymc_austerity.setup.embedding import Embedding, SomeVariables
 from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
 from pymc_austerity.setup.problem import Problem, pose
-from pymc_austerity.setup.row_free import row_free_difference
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say, collection_paused
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
@@ -140,14 +139,13 @@ def _target(
     may: May,
 ) -> Target:
     say("compiling")
-    exact, without = row_free_difference(problem), NoPlan("")
+    exact, without = problem.row_free_difference, NoPlan("")
     if settings.order and not settings.is_exact:
         found: Target | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
             found = with_control_variates(
                 problem,
                 settings,
-                exact,
                 by_default=proposal is None,
                 anchor=anchor,
                 say=say,
@@ -324,18 +322,14 @@ def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None)
 def _beside(
     problem: Problem, whole: Problem, target: Target, proposal: Proposal[Any] | None
 ) -> SomeVariables:
-    own, every = _entries(problem), _entries(whole)
-    places = {entry: place for place, entry in enumerate(every)}
-    shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
-    entries, where = np.array(shared, dtype=np.intp).reshape(-1, 2).T
     return SomeVariables(
         target=target,
         names=[variable.name for variable in whole.variables],
-        row_free_difference=row_free_difference(problem),
+        row_free_difference=problem.row_free_difference,
         layout=problem.layout,
         start=problem.start,
-        entries=entries,
-        places=where,
+        entries=problem.entries_of(whole.variables),
+        places=whole.entries_of(problem.variables),
         is_centered=not isinstance(proposal, UserProposal),
     )
 
@@ -343,12 +337,6 @@ def _beside(
 def _no_difference(proposed: NDArray, current: NDArray) -> float:
     """Zero: the row-free part is evaluated for the step method's own variables."""
     return 0.0
-
-
-def _entries(problem: Problem) -> Sequence[tuple[str, int]]:
-    """Names of all entries of a point."""
-    point = problem.prepared.point
-    return [(v.name, i) for v in problem.variables for i in range(np.size(point[v.name]))]
 
 
 def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray | None:

@@ -11,24 +11,25 @@ from pymc_austerity.compiled import (
     MOST_APART,
     CompiledPosterior,
     CompiledTarget,
-    CompiledTest,
     CompiledTrajectories,
     ExactDecisions,
     RowsByAddress,
     SequentialDecisions,
     addressed,
+    compiled_test,
     evaluate_rows,
     evaluator,
     new_decisions,
     new_survey,
     table_of,
 )
-from pymc_austerity.deciding.exact import PoissonSampling
-from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, PoissonSampling
+from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.proposals.hamiltonian import Surrogate
 from pymc_austerity.rows import Reading, SharedRows, Store, StoredRows, reader
+from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
@@ -89,24 +90,25 @@ def trajectories(
     )
 
 
-def sequential_target(
-    target: Target, sampling: Sampling, test: CompiledTest, audit: float
-) -> CompiledTarget:
-    """A target whose rows are sampled in strata, and whose decisions do not need Python."""
-    stored = _rows(target)
-    decisions = SequentialDecisions(new_survey(stored.by_address, sampling.strata), test, audit)
-    return _target(target, decisions, stored)
+def compiled_target(target: Target, decider: AnyDecider) -> CompiledTarget:
+    """A target that does not need Python, with decisions as they are at the end of tuning."""
+    kernel, source = target.row_function, target.source
+    assert isinstance(kernel, Kernel) and isinstance(source, SharedRows | StoredRows)
+    stored = KernelOnRows(kernel, source, target.start.size)
+    alive = stored, target.row_free_difference, target.surrogate
+    decisions = _decisions(stored.by_address, decider)
+    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, alive)
 
 
-def exact_target(target: Target, inflation: float) -> CompiledTarget:
-    """A target whose decisions are exact and do not need Python."""
-    its, stored = target.sampling, _rows(target)
-    assert isinstance(its, PoissonSampling)
-    whitening = its.inverse_root, its.center
-    decisions = new_decisions(
-        stored.by_address, its.groups.arrays, *whitening, inflation, its.groups.rounding
-    )
-    return _target(target, decisions, stored)
+def _decisions(rows: RowsByAddress, decider: AnyDecider) -> SequentialDecisions | ExactDecisions:
+    if isinstance(decider, ExactDecider):
+        its, inflation = decider.sampling, decider.state.inflation.value
+        whitening = its.inverse_root, its.center
+        return new_decisions(rows, its.groups.arrays, *whitening, inflation, its.groups.rounding)
+    test = decider.state.test
+    assert isinstance(test, StudentTTest)
+    survey = new_survey(rows, decider.sampling.strata)
+    return SequentialDecisions(survey, compiled_test(test), decider.audits.share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +184,6 @@ class KernelOnRows:
         return {"kernel": self.kernel, "source": self.source, "size": self.size}
 
 
-def _rows(target: Target) -> KernelOnRows:
-    kernel, source = target.row_function, target.source
-    assert isinstance(kernel, Kernel) and isinstance(source, SharedRows | StoredRows)
-    return KernelOnRows(kernel, source, target.start.size)
-
-
 def _posterior(target: Target) -> CompiledPosterior | None:
     exact, anchor = target.row_free_difference, target.anchor
     if not isinstance(exact, DensityKernel):
@@ -201,10 +197,3 @@ def _posterior(target: Target) -> CompiledPosterior | None:
         np.ascontiguousarray(hessian),
         anchor.point.size,
     )
-
-
-def _target(
-    target: Target, decisions: SequentialDecisions | ExactDecisions, stored: KernelOnRows
-) -> CompiledTarget:
-    alive = stored, target.row_free_difference, target.surrogate
-    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, alive)

@@ -1,6 +1,6 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, first_without_second_derivative, underivable
 from pymc_austerity.control_variates import (
     Anchor,
-    LogPosterior,
     Modes,
     NoAnchorError,
     conditional_mode,
@@ -53,7 +52,6 @@ _OF_SUPPORT = "write the bound as a prior or a transform"
 def with_control_variates(
     problem: Problem,
     settings: Settings,
-    row_free_difference: Callable[..., Any],
     *,
     by_default: bool,
     anchor: NDArray | None,
@@ -66,8 +64,6 @@ def with_control_variates(
     ----------
     problem, settings, anchor, say
         As in `pymc_austerity.setup.build.build`.
-    row_free_difference : callable
-        Difference of the row-free part, nats.
     by_default : bool
         Whether the package chooses the proposal.
     may : May
@@ -83,9 +79,7 @@ def with_control_variates(
         return impossible
     try:
         expanded = expanded_rows(problem, settings.order)
-        modes, surrogate = _found(
-            expanded, problem, settings, row_free_difference, by_default, anchor, say
-        )
+        modes, surrogate = _found(expanded, problem, settings, by_default, anchor, say)
         warn_of_modes(modes, problem)
         if modes.others:
             n_modes = 1 + len(modes.others)
@@ -106,8 +100,8 @@ def with_control_variates(
     if not (is_far or is_kinked):
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
-        if by_default and _is_funnel(problem, row_free_difference, modes.anchor):
-            surrogate = _of_hierarchy(modes.anchor, problem, row_free_difference)
+        if by_default and _is_funnel(problem, modes.anchor):
+            surrogate = _of_hierarchy(modes.anchor, problem)
     pairs = None
     if surrogate is not None:
         pairs = surrogate.pairs(PILOT_PAIRS, problem.start.dtype, problem.prepared.rng)
@@ -121,7 +115,6 @@ def with_control_variates(
         problem,
         settings,
         say,
-        row_free_difference,
         may if by_default and is_open and not is_far else NOTHING,
         pairs,
     )
@@ -136,23 +129,20 @@ def _has_hyperparameters(problem: Problem) -> bool:
     return problem.blocks is not None and 0 < problem.blocks.untouched.size < problem.start.size
 
 
-def _is_funnel(problem: Problem, row_free_difference: Callable[..., Any], anchor: Anchor) -> bool:
+def _is_funnel(problem: Problem, anchor: Anchor) -> bool:
     """Whether hyperparameters take the posterior far from its normal approximation."""
-    return _has_hyperparameters(problem) and not is_nearly_normal(
-        row_free_difference, anchor, _AS_GOOD
-    )
+    known = problem.row_free_difference
+    return _has_hyperparameters(problem) and not is_nearly_normal(known, anchor, _AS_GOOD)
 
 
-def _of_hierarchy(
-    anchor: Anchor, problem: Problem, row_free_difference: Callable[..., Any]
-) -> SurrogatePosterior | None:
+def _of_hierarchy(anchor: Anchor, problem: Problem) -> SurrogatePosterior | None:
     """The surrogate; None where it cannot be sampled.
 
     Trajectories on it mix well where the normal approximation is poor: a spread and the levels that
     depend on it.
     """
     try:
-        return surrogate_about(anchor, problem, row_free_difference).surrogate
+        return surrogate_about(anchor, problem).surrogate
     except (NoAnchorError, *underivable):
         return None
 
@@ -161,7 +151,6 @@ def _found(
     expanded: ExpandedRows,
     problem: Problem,
     settings: Settings,
-    row_free_difference: Callable[..., Any],
     by_default: bool,
     at: NDArray | None,
     say: Say,
@@ -174,13 +163,11 @@ def _found(
         reason = error
     if modes is not None:
         is_usual = modes.others or not modes.anchor.is_smooth
-        is_usual = is_usual or is_nearly_normal(row_free_difference, modes.anchor)
+        is_usual = is_usual or is_nearly_normal(problem.row_free_difference, modes.anchor)
         if is_usual or not by_default:
             return modes, None
     try:
-        anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, row_free_difference, order=settings.order, at=at
-        )
+        anchor, surrogate = anchor_by_surrogate(problem, expanded, order=settings.order, at=at)
     except (NoAnchorError, *underivable):
         if modes is None:
             raise reason from None
@@ -192,7 +179,8 @@ def _modes(
     expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
 ) -> Modes:
     say("finding the posterior mode")
-    start, posterior, nearest = problem.start, _log_posterior(expanded, problem), None
+    start, nearest = problem.start, None
+    posterior = expanded.density(problem.row_free_derivatives, problem)
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(start, posterior, rng=rng, order=order, at=at))
@@ -206,14 +194,9 @@ def _modes(
     return find_modes(start, posterior, rng=rng, order=order, **its)
 
 
-def _log_posterior(expanded: ExpandedRows, problem: Problem) -> LogPosterior:
-    exact, rows = problem.row_free_derivatives, problem.prepared.rows
-    return LogPosterior(expanded.derivatives, exact, expanded.differences, rows)
-
-
 def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
-    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": problem.prepared.rng}
-    mean = posterior_mean(anchor, _log_posterior(expanded, problem), **where)
+    posterior = expanded.density(problem.row_free_derivatives, problem)
+    mean = posterior_mean(anchor, posterior, rng=problem.prepared.rng)
     return GaussianApproximation(mean, anchor.root)
 
 

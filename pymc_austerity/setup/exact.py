@@ -22,7 +22,7 @@ from pymc_austerity.exact import (
     rates_of,
     rows_of_pairs,
 )
-from pymc_austerity.model import RowStructure, design_function
+from pymc_austerity.model import Kernel, design_function
 from pymc_austerity.model.bounds import are_cheap
 from pymc_austerity.rows import (
     LARGEST_BLOCK,
@@ -254,19 +254,13 @@ def bounds_of(about: About) -> BoundsOfRows:
     NotExactError
         The reason why there are none.
     """
-    problem = about.problem
-    designs = design_function(_structure_of(problem, about.residuals), problem.model)
-    return BoundsOfRows(about, designs, problem.scalar_function)
-
-
-def _structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
-    """The linear predictors of the rows, or the reason why there are no exact decisions."""
-    structure = problem.structure
+    problem, structure = about.problem, about.problem.structure
     if isinstance(structure, str):
         raise NotExactError(f"the rows have no linear predictors: {structure}")
-    if not residuals.is_double:
+    if not isinstance(about.residuals.function, Kernel) and problem.start.dtype != np.float64:
         raise NotExactError("the rows are evaluated in single precision")
-    return structure
+    designs = design_function(structure, problem.model)
+    return BoundsOfRows(about, designs, problem.scalar_function)
 
 
 def checked(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> PoissonSampling:

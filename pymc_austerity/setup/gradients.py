@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from pymc_austerity.deciding.sampling import StratifiedSampling, row_draw
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import compile_gradient
-from pymc_austerity.proposals import GradientProposal, Proposal
+from pymc_austerity.proposals import Proposal
 from pymc_austerity.rows import (
     LARGEST_BLOCK,
     AllRows,
@@ -124,7 +124,7 @@ def with_gradients(
     """
     if not hasattr(proposal, "with_gradients"):
         return proposal
-    asking = cast(GradientProposal[Any], proposal)
+    asking: Any = proposal
     name, n_rows = type(proposal).__name__, problem.likelihood.n_rows
     _refuse_discrete(name, problem)
     batch_size = n_rows if asking.batch_size == "all" else min(asking.batch_size, n_rows)
@@ -165,7 +165,7 @@ def _refuse_discrete(name: str, problem: Problem) -> None:
         )
 
 
-def _anchor(name: str, proposal: GradientProposal[Any], target: Target) -> Anchor | None:
+def _anchor(name: str, proposal: Any, target: Target) -> Anchor | None:
     if proposal.control_variates is True and target.anchor is None:
         raise SettingError(
             f"{name}(control_variates=True) needs the control variates of the step method, which "

@@ -14,8 +14,7 @@ from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_sco
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import ArrayRows, Block, blocks_of
-from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.row_free import AnyGradient, row_free_gradient
+from pymc_austerity.setup.problem import AnyGradient, Problem
 from pymc_austerity.setup.surrogate import (
     PILOT_PAIRS,
     Expansion,
@@ -220,14 +219,10 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
     # pairs from this surrogate reach the tails, which those of a normal approximation do not
     rows = ArrayRows(about.residuals.arrays)
     scores = influence_scores(about.residuals.function, kept.pilot_pairs(), rows)
-    known = kept.surrogate.exact
-    assert isinstance(known, KnownPart)
-    return keep(about, _most_influential(scores), known.exact) or kept
+    return keep(about, _most_influential(scores), only_if_needed=False) or kept
 
 
-def keep(
-    about: About, which: NDArray[np.intp], gradient: AnyGradient | None = None
-) -> About | None:
+def keep(about: About, which: NDArray[np.intp], *, only_if_needed: bool = True) -> About | None:
     """Keep some rows, if that is possible.
 
     Parameters
@@ -236,23 +231,21 @@ def keep(
         Rows in memory and their expansion of second order.
     which : int array, shape (m,)
         Numbers of the rows to keep.
-    gradient : callable, optional
-        Of the row-free part. Without it, None is returned where rows are smooth and a normal
-        approximation does as well.
+    only_if_needed : bool
+        Whether to return None where rows are smooth and a normal approximation does as well.
     """
-    problem, row_free_difference = about.problem, about.row_free_difference
+    problem = about.problem
     block, at_anchor = tuple(a[which] for a in about.residuals.data), about.residuals.at_anchor
     rows = kept_rows(problem, block)
     if isinstance(rows, str) or at_anchor is None:
         return None
     k = len(rows.offsets) // which.size
     anchor = _of_others(about.anchor, rows, at_anchor(*block)[:, 2 * k :])
-    known = KnownDifference(row_free_difference, rows)
-    if gradient is None:
+    if only_if_needed:
+        known = KnownDifference(problem.row_free_difference, rows)
         if anchor.is_smooth and is_nearly_normal(known, anchor, _ENOUGH):
             return None
-        gradient = row_free_gradient(problem)
-    found = _explored(anchor, KnownPart(gradient, rows), known, problem)
+    found = _explored(anchor, rows, problem)
     if found is None:
         return None
     anchor = replace(anchor, root=found.root)
@@ -265,10 +258,10 @@ def keep(
     )
 
 
-def _explored(
-    others: Anchor, exact: KnownPart, known: KnownDifference, problem: Problem
-) -> Explored | None:
+def _explored(others: Anchor, rows: KeptRows, problem: Problem) -> Explored | None:
     """A chain on what is known, with the expansion of the other rows; None if it fails."""
+    exact = KnownPart(problem.row_free_gradient, rows)
+    known = KnownDifference(problem.row_free_difference, rows)
     unscaled = np.empty(0, dtype=np.intp)
     try:
         expansion = Expansion.concave(others.point, others.gradient, others.hessian)
@@ -364,8 +357,7 @@ def represent(
     k = rows.offsets.size // rows.weights.size
     assert residuals.at_anchor is not None
     others = _of_others(anchor, rows, residuals.at_anchor(*rows.block)[:, 2 * k :])
-    known = KnownDifference(about.row_free_difference, rows)
-    found = _explored(others, KnownPart(row_free_gradient(problem), rows), known, problem)
+    found = _explored(others, rows, problem)
     if found is None:
         return None
     return about._replace(
@@ -373,6 +365,7 @@ def represent(
         approximation=GaussianApproximation(found.mean, found.root),
         surrogate=found.surrogate,
         pairs=_pairs(found, problem),
+        n_standing=rows.weights.size,
     )
 
 

@@ -22,15 +22,21 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model import (
     Blocks,
+    DensityGradient,
+    DensityKernel,
     Derivatives,
     ModelAt,
+    RowFreeGradient,
     RowLikelihood,
     RowStructure,
     compile_row_free_derivatives,
+    compile_row_free_difference,
+    compile_row_free_gradient,
     differences_agree,
     find_blocks,
     find_predictors,
     random_variable_of,
+    row_free_difference_agrees,
     variables_that_move_the_support,
 )
 from pymc_austerity.model.bounds import ScalarFunction, scalar_function
@@ -41,6 +47,11 @@ from pymc_austerity.setup.setup_progress import collection_paused
 from pymc_austerity.time_limit import counted
 
 _log = logging.getLogger("pymc.austerity")
+
+AnyGradient = DensityGradient | RowFreeGradient
+
+_POINTS, _TOLERANCE = 3, 1e-8
+"""Points at which gradients are compared, and what may be between them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +166,50 @@ class Problem:
         return scalar_function(structure.function, structure.etas, placeholders)
 
     @cached_property
+    def row_free_difference(self) -> Callable[..., Any]:
+        """``f(proposed, current)``: that of the row-free part, nats; ready when chains start."""
+        function: Callable[..., Any] | str
+        function = DensityKernel.of(self.parts, self.likelihood.row_free)
+        if isinstance(function, DensityKernel) and self.agrees_row_free(function):
+            return function
+        function = compile_row_free_difference(self.parts, compile_kwargs=self.compile_kwargs)
+        function(self.start, self.start)
+        return function
+
+    def agrees_row_free(self, function: Callable[..., float]) -> bool:
+        """Whether code that was written for the row-free part gives the numbers of the model."""
+        verified, rng = self.prepared.verified, np.random.default_rng(0)
+        agrees = row_free_difference_agrees(function, self.parts, verified, rng)
+        if not agrees:
+            self.doubts.append("the function written for the terms that are evaluated in full")
+        return agrees
+
+    @cached_property
+    def row_free_gradient(self) -> AnyGradient:
+        """The row-free part with its gradient.
+
+        Raises
+        ------
+        NotImplementedError, NullTypeGradError
+            An operation of the model has no derivative.
+        """
+        written = DensityGradient.of(self.parts, self.likelihood.row_free)
+        if isinstance(written, DensityGradient) and self._slopes_agree(written):
+            return written
+        return compile_row_free_gradient(self.parts, compile_kwargs=self.compile_kwargs)
+
+    def _slopes_agree(self, written: DensityGradient) -> bool:
+        """Whether gradients at a few points, and differences of values, are those of the graph."""
+        rng, start = np.random.default_rng(0), self.start.astype(np.float64)
+        points = [start, *(start + rng.normal(size=(_POINTS - 1, start.size)))]
+        own = _values_and_slopes([written(point) for point in points])
+        compiled = self.row_free_derivatives.gradient
+        expected = _values_and_slopes(
+            [compiled(point.astype(self.start.dtype)) for point in points]
+        )
+        return np.allclose(own, expected, _TOLERANCE, _TOLERANCE, equal_nan=True)
+
+    @cached_property
     def row_free_derivatives(self) -> Derivatives:
         """Gradient and Hessian of the row-free part.
 
@@ -191,6 +246,13 @@ class Problem:
             return self.row_free_derivatives
         at = self.parts._replace(likelihood=own)
         return compile_row_free_derivatives(at, compile_kwargs=self.compile_kwargs)
+
+
+def _values_and_slopes(found: list) -> NDArray[np.float64]:
+    """Gradients, and values up to a constant."""
+    values, gradients = zip(*found, strict=True)
+    with np.errstate(invalid="ignore"):  # both may be infinite
+        return np.concatenate([np.diff(np.ravel(values)), np.ravel(gradients)])
 
 
 @collection_paused()

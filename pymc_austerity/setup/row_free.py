@@ -1,4 +1,4 @@
-"""The difference of the row-free part: by code written for the model, or by PyTensor."""
+"""The row-free part of models with groups: loops over levels, and entries that are normal."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,28 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.levels import RowFreeTerms
-from pymc_austerity.model import (
-    DensityGradient,
-    DensityKernel,
-    Kernel,
-    LevelTerms,
-    RowFreeGradient,
-    compile_row_free_difference,
-    compile_row_free_gradient,
-    row_free_difference_agrees,
-)
+from pymc_austerity.model import DensityKernel, Kernel, LevelTerms
 from pymc_austerity.setup.problem import Problem
-
-
-def row_free_difference(problem: Problem) -> Callable[..., Any]:
-    """Compile the difference, and call it once so that it is ready when the chains start."""
-    function: Callable[..., Any] | str
-    function = DensityKernel.of(problem.parts, problem.likelihood.row_free)
-    if isinstance(function, DensityKernel) and _agrees(function, problem):
-        return function
-    function = compile_row_free_difference(problem.parts, compile_kwargs=problem.compile_kwargs)
-    function(problem.start, problem.start)
-    return function
 
 
 def row_free_difference_by_levels(
@@ -36,7 +16,7 @@ def row_free_difference_by_levels(
     terms: Sequence[LevelTerms],
     means: Sequence[tuple[NDArray[np.int64], int]] = (),
 ) -> Callable[..., Any]:
-    """Like `row_free_difference`, with little to compile where many terms are sums over levels.
+    """Like that of a `Problem`, with little to compile where many terms are sums over levels.
 
     Parameters
     ----------
@@ -51,7 +31,7 @@ def row_free_difference_by_levels(
     loops = tuple((x.kernel, x.block) for x in levels if isinstance(x.kernel, Kernel))
     sources = [source for t in terms for source in t.sources]
     if len(loops) < len(terms) or len(set(sources)) < len(sources):
-        return row_free_difference(problem)
+        return problem.row_free_difference
     of_sums, own = dict(likelihood.joint_terms), set(sources)
     every = enumerate(likelihood.row_free_terms)
     others = [of_sums.get(k, term).sum() for k, term in every if term not in own]
@@ -59,19 +39,10 @@ def row_free_difference_by_levels(
     if others:
         found = DensityKernel.of(problem.parts, sum(others))
         if isinstance(found, str):
-            return row_free_difference(problem)
+            return problem.row_free_difference
         rest = found
     function = RowFreeTerms(loops, rest, tuple(means))
-    return function if _agrees(function, problem) else row_free_difference(problem)
-
-
-def _agrees(function: Callable[..., float], problem: Problem) -> bool:
-    """Whether code that was written for the row-free part gives the numbers of the model."""
-    verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    agrees = row_free_difference_agrees(function, problem.parts, verified, rng)
-    if not agrees:
-        problem.doubts.append("the function written for the terms that are evaluated in full")
-    return agrees
+    return function if problem.agrees_row_free(function) else problem.row_free_difference
 
 
 _ROUNDING = 1e-6
@@ -151,44 +122,3 @@ def _slope_and_curvature(
         error = np.abs(slope(way) - at - curvature * way)
         fits = error <= _ROUNDING * (np.abs(at) + np.abs(curvature * way))
     return at, curvature, fits
-
-
-AnyGradient = DensityGradient | RowFreeGradient
-
-_POINTS, _TOLERANCE = 3, 1e-8
-
-
-def row_free_gradient(problem: Problem) -> AnyGradient:
-    """Compile the row-free part with its gradient.
-
-    Raises
-    ------
-    NotImplementedError, NullTypeGradError
-        An operation of the model has no derivative.
-    """
-    written = DensityGradient.of(problem.parts, problem.likelihood.row_free)
-    if isinstance(written, DensityGradient) and _slopes_agree(written, problem):
-        return written
-    return compile_row_free_gradient(problem.parts, compile_kwargs=problem.compile_kwargs)
-
-
-def _slopes_agree(written: DensityGradient, problem: Problem) -> bool:
-    """Whether gradients at a few points, and differences of values, are those of the graph."""
-    rng, start = np.random.default_rng(0), problem.start.astype(np.float64)
-    points = [start, *(start + rng.normal(size=(_POINTS - 1, start.size)))]
-    own = _values_and_slopes([written(point) for point in points])
-    expected = _values_and_slopes(
-        [problem.row_free_derivatives.gradient(_like(point, problem)) for point in points]
-    )
-    return np.allclose(own, expected, _TOLERANCE, _TOLERANCE, equal_nan=True)
-
-
-def _values_and_slopes(found: list) -> NDArray[np.float64]:
-    """Gradients, and values up to a constant."""
-    values, gradients = zip(*found, strict=True)
-    with np.errstate(invalid="ignore"):  # both may be infinite
-        return np.concatenate([np.diff(np.ravel(values)), np.ravel(gradients)])
-
-
-def _like(point: NDArray[np.float64], problem: Problem) -> NDArray:
-    return point.astype(problem.start.dtype)

@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import Anchor, Differentiable, ResidualFunction
+from pymc_austerity.control_variates import (
+    Anchor,
+    Differentiable,
+    ResidualFunction,
+    RowDensity,
+)
 from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.model import (
     Kernel,
@@ -43,21 +47,6 @@ _COMPARED, _SHARE = 200, 1e-3
 _BY_KERNEL = "a small loop that was written for this model"
 
 
-class CompiledRows(NamedTuple):
-    """Differences of rows, and how they are computed.
-
-    Attributes
-    ----------
-    function : callable
-        ``f(proposed, current, *block)``, nats.
-    compiled_as : str
-        What was compiled and why, as the end of a sentence.
-    """
-
-    function: RowFunction
-    compiled_as: str
-
-
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """Row differences minus their expansion about an anchor.
@@ -70,8 +59,6 @@ class Residuals:
         Of the rows; empty where these are in sources.
     compiled_as : str
         What was compiled and why, as the end of a sentence.
-    is_double : bool
-        Whether everything is computed in double precision.
     at_anchor : callable or None
         From a block of data to the derivatives of its rows at the anchor.
     is_stored : bool
@@ -81,7 +68,6 @@ class Residuals:
     function: RowFunction
     data: list[NDArray]
     compiled_as: str
-    is_double: bool
     at_anchor: Callable[..., NDArray[np.float64]] | None = None
     is_stored: bool = False
 
@@ -133,15 +119,28 @@ class ExpandedRows:
     differences: RowFunction
     residuals: Callable[[NDArray[np.float64]], Residuals]
 
+    def density(self, exact: Differentiable, problem: Problem) -> RowDensity:
+        """The log-density of all rows together with another one."""
+        parts = [(problem.prepared.rows, 1.0)]
+        return RowDensity(self.derivatives, exact, self.differences, parts, problem.start.dtype)
 
-def row_differences(problem: Problem) -> CompiledRows:
-    """Compile the differences of the rows."""
+
+def row_differences(problem: Problem) -> tuple[RowFunction, str]:
+    """Compile the differences of the rows.
+
+    Returns
+    -------
+    function : callable
+        ``f(proposed, current, *block)``, nats.
+    compiled_as : str
+        What was compiled and why, as the end of a sentence.
+    """
     kernel = _kernel(problem, order=0)
     if isinstance(kernel, Kernel):
-        return CompiledRows(kernel, _BY_KERNEL)
+        return kernel, _BY_KERNEL
     kwargs = problem.compile_kwargs
     function = compile_row_differences(problem.parts, compile_kwargs=kwargs)
-    return CompiledRows(function, _by_pytensor(kernel))
+    return function, _by_pytensor(kernel)
 
 
 def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
@@ -223,8 +222,7 @@ def _by_graph(
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
         function = compile_residuals(problem.parts, order=order, compile_kwargs=kwargs)
         at_anchor = ResidualFunction(function, anchor.astype(dtype))
-        arrays, is_double = _in_memory(problem), dtype == np.float64
-        return Residuals(at_anchor, arrays, _by_pytensor(reason), is_double)
+        return Residuals(at_anchor, _in_memory(problem), _by_pytensor(reason))
 
     differences = compile_row_differences(problem.parts, compile_kwargs=kwargs)
     return ExpandedRows(derivatives, differences, residuals)
@@ -238,9 +236,8 @@ def _by_kernel(
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
         at_anchor, is_stored = partial(derivatives.anchor_constants, anchor), not expanded.by_row
         function = expanded if is_stored else expanded.at(anchor)
-        return Residuals(
-            function, _in_memory(problem), _BY_KERNEL, True, at_anchor, is_stored=is_stored
-        )
+        arrays = _in_memory(problem)
+        return Residuals(function, arrays, _BY_KERNEL, at_anchor, is_stored=is_stored)
 
     return ExpandedRows(derivatives, plain.differences, residuals)
 

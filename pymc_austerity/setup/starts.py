@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.proposals import GaussianApproximation, Layout, Proposal
+from pymc_austerity.proposals import Layout, Proposal
 from pymc_austerity.setup.target import Target
 
 _RETRIES = 10
@@ -28,6 +28,9 @@ def start_of_chain(
     directions in which the posterior has heavier tails; no chain starts at one of them, because it
     would stay there.
 
+    Without an approximation, real entries are moved uniformly within (-1, 1), as in PyMC's NUTS, or
+    as the method ``disperse(layout, point, radius, rng)`` of the proposal has it.
+
     Parameters
     ----------
     target : Target
@@ -39,113 +42,61 @@ def start_of_chain(
     is_left : callable
         Whether proposals from a point are accepted.
     """
-    point = target.start
+    point, about = target.start, target.surrogate or target.approximation
+    if len(target.modes) > 1:
+        about = target.modes[rng.integers(len(target.modes))]
 
     def is_possible(candidate: NDArray) -> bool:
         return target.is_possible(candidate, point)
 
-    if len(target.modes) > 1:
-        mode = target.modes[rng.integers(len(target.modes))]
-        return disperse_about(mode, point, is_possible, rng, is_left=is_left)
-    if target.surrogate is not None:
-        return _disperse(target.surrogate.dispersed, point, is_possible, is_left, rng)
-    if target.approximation is not None:
-        return disperse_about(target.approximation, point, is_possible, rng, is_left=is_left)
-    return disperse(point, target.layout, is_possible, rng, proposal=proposal)
-
-
-def disperse(
-    point: NDArray,
-    layout: Layout,
-    is_possible: Callable[[NDArray], bool],
-    rng: np.random.Generator,
-    *,
-    proposal: Any = None,
-) -> NDArray:
-    """Overdispersed start: real entries moved uniformly within (-1, 1), as in PyMC's NUTS.
-
-    If a proposal disperses points in its own way, its method
-    ``disperse(layout, point, radius, rng)`` makes the candidates.
-
-    Parameters
-    ----------
-    point : array, shape (d,)
-        Common starting point of the chains, in unconstrained space.
-    layout : Layout
-        Kinds of its entries; only real ones are moved.
-    is_possible : callable
-        Whether the log-density at a point is finite.
-    rng : numpy.random.Generator
-        Source of randomness.
-    proposal : Proposal, optional
-        The chain's own.
-
-    Returns
-    -------
-    array, shape (d,)
-        The first possible one of ten candidates, each half as far away as the one before; the
-        point itself if there is none.
-    """
-    move = getattr(proposal, "disperse", _moved_uniformly)
-    return _disperse(
-        lambda radius, rng: move(layout, point, radius, rng),
+    if about is not None:
+        return disperse(about.dispersed, point, is_possible, rng, is_left=is_left)
+    move = getattr(proposal, "disperse", moved_uniformly)
+    return disperse(
+        lambda radius, rng: move(target.layout, point, radius, rng),
         point,
         is_possible,
-        lambda start: True,
         rng,
         width=1.0,
     )
 
 
-def _moved_uniformly(
+def moved_uniformly(
     layout: Layout, point: NDArray, radius: float, rng: np.random.Generator
 ) -> NDArray:
+    """A point whose real entries were moved by the radius at most."""
     real = layout.n_categories == 0
     return point + np.where(real, rng.uniform(-radius, radius, size=point.size), 0.0)
 
 
-def disperse_about(
-    approximation: GaussianApproximation,
+def disperse(
+    dispersed: Callable[[float, np.random.Generator], NDArray],
     point: NDArray,
     is_possible: Callable[[NDArray], bool],
     rng: np.random.Generator,
     *,
-    is_left: Callable[[NDArray], bool],
+    is_left: Callable[[NDArray], bool] = lambda start: True,
+    width: float = 2.0,
 ) -> NDArray:
-    """Overdispersed start: a draw from the normal approximation with twice its spread.
-
-    A start that is not suitable is followed by one that is less wide, half as wide if it is not
-    possible, and three quarters if no proposal leaves it.
+    """The first suitable one of ten candidates, each less wide than the one before.
 
     Parameters
     ----------
-    approximation : GaussianApproximation
-        Of the posterior.
+    dispersed : callable
+        ``f(width, rng)``: a candidate.
     point : array, shape (d,)
-        Fallback if none of ten draws is possible. If some are but none is left, the last of these
-        is the start.
+        The start if no candidate is possible. If some are but none is left, the last of these is.
     is_possible : callable
-        Whether the log-density at a point is finite.
+        Whether the log-density at a point is finite. After a point where it is not, candidates are
+        half as wide.
     rng : numpy.random.Generator
         Source of randomness.
     is_left : callable
-        Whether proposals from a point are accepted.
+        Whether proposals from a point are accepted. After one that none leaves, candidates are
+        three quarters as wide.
+    width : float
+        Of the first candidate.
     """
-
-    def dispersed(width: float, rng: np.random.Generator) -> NDArray:
-        return approximation.mean + width * approximation.root.dot(rng.standard_normal(point.size))
-
-    return _disperse(dispersed, point, is_possible, is_left, rng)
-
-
-def _disperse(
-    dispersed: Callable[[float, np.random.Generator], NDArray],
-    point: NDArray,
-    is_possible: Callable[[NDArray], bool],
-    is_left: Callable[[NDArray], bool],
-    rng: np.random.Generator,
-    width: float = 2.0,
-) -> NDArray:
     last = point
     for _ in range(_RETRIES):
         candidate = dispersed(width, rng).astype(point.dtype)

@@ -68,7 +68,7 @@ class Expansion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SurrogatePosterior:
+class SurrogatePosterior(hamiltonian.ScaledCoordinates):
     """A log-density that is close to that of the posterior and reads no rows.
 
     Attributes
@@ -101,30 +101,9 @@ class SurrogatePosterior:
         address = self.exact.address
         return compiled.KnownByAddress(address) if isinstance(address, int) else address
 
-    @property
-    def n_rows(self) -> int:
-        """Rows that it knows as they are."""
-        return 0 if self.by_address is None else self.by_address.n_rows
-
     def about(self, expansion: Expansion) -> "SurrogatePosterior":
         """The same with another expansion of the rows."""
         return replace(self, expansion=expansion)
-
-    def coordinates(self, point: NDArray) -> NDArray[np.float64]:
-        """The coordinates of a point, shape (d,)."""
-        found = point.astype(np.float64)
-        if self.scaled.size:
-            center, scale = self._center_and_scale(found)
-            found[self.scaled] = (found[self.scaled] - center) / scale
-        return found
-
-    def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The point with these coordinates, shape (d,)."""
-        found = coordinates.copy()
-        if self.scaled.size:
-            center, scale = self._center_and_scale(coordinates)
-            found[self.scaled] = center + scale * coordinates[self.scaled]
-        return found
 
     def dispersed(self, width: float, rng: np.random.Generator) -> NDArray[np.float64]:
         """A point drawn in these coordinates, with `width` times the standard deviation.
@@ -174,7 +153,8 @@ class SurrogatePosterior:
         found = compiled.walk(exact, known, *where)
         return found
 
-    def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Conditional means and standard deviations of the scaled entries, shape (k,)."""
         (point, _, hessian), exact = self.expansion, self.by_address
         if exact is None:
             return hamiltonian.center_and_scale(self.exact, x, point, hessian, self.scaled)

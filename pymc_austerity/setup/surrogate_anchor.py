@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import Anchor, LogPosterior, NoAnchorError, find_anchor
+from pymc_austerity.control_variates import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.row_free import conditionally_normal, row_free_gradient
+from pymc_austerity.setup.row_free import conditionally_normal
 from pymc_austerity.setup.row_functions import ExpandedRows
 from pymc_austerity.setup.surrogate import Expansion, Explored, SurrogatePosterior, explored
 from pymc_austerity.setup.target import Target
@@ -47,7 +47,6 @@ class _WidePrior(NamedTuple):
 def anchor_by_surrogate(
     problem: Problem,
     expanded: ExpandedRows,
-    row_free_difference: Callable[..., Any],
     *,
     order: int,
     at: NDArray | None,
@@ -63,8 +62,6 @@ def anchor_by_surrogate(
         What to sample.
     expanded : ExpandedRows
         Derivatives of the rows.
-    row_free_difference : callable
-        Difference of the row-free part, nats.
     order : {1, 2}
         Of the expansion for decisions.
     at : float array, shape (d,), optional
@@ -76,14 +73,12 @@ def anchor_by_surrogate(
         There is no such mode, or the surrogate cannot be sampled.
     """
     rng, start = problem.prepared.rng, problem.start.astype(np.float64)
-    rows, wide = problem.prepared.rows, _WidePrior(start)
-    posterior = LogPosterior(expanded.derivatives, wide, expanded.differences, rows)
+    density = expanded.density(_WidePrior(start), problem)
     if at is None:
-        of_rows = find_anchor(problem.start, posterior, rng=rng, order=order)
+        of_rows = find_anchor(problem.start, density, rng=rng, order=order)
         if not of_rows.is_smooth:
             raise NoAnchorError("the rows have kinks")
         at_mode = of_rows.point
-    density = posterior.density(problem.start.dtype)
     point = density.as_evaluated(at_mode if at is None else at)
     gradient, hessian = density.row_derivatives(point)
     if at is not None and not _bends_down(hessian):
@@ -93,7 +88,7 @@ def anchor_by_surrogate(
     if _is_flat(hessian + problem.row_free_derivatives.hessian(start.astype(problem.start.dtype))):
         raise NoAnchorError("the posterior is flat in some direction")
     expansion = Expansion.concave(point, gradient, hessian)
-    surrogate = _surrogate(problem, row_free_difference, expansion)
+    surrogate = _surrogate(problem, expansion)
     for number in range(_ROUNDS):
         if number:
             gradient, hessian = density.row_derivatives(point)
@@ -122,17 +117,15 @@ def _is_flat(hessian: NDArray[np.float64]) -> bool:
     return bool(np.abs(np.linalg.eigvalsh(scaled)).min() < _ROUNDING)
 
 
-def _surrogate(
-    problem: Problem, row_free_difference: Callable[..., Any], expansion: Expansion
-) -> SurrogatePosterior:
+def _surrogate(problem: Problem, expansion: Expansion) -> SurrogatePosterior:
     """A surrogate that is not tuned yet."""
-    exact, rng = row_free_gradient(problem), problem.prepared.rng
+    exact, rng = problem.row_free_gradient, problem.prepared.rng
     start = problem.start.astype(np.float64)
     scaled = conditionally_normal(
         lambda x: exact(x)[1], start, problem.entries_of(problem.touched), rng
     )
-    root = np.eye(start.size)
-    return SurrogatePosterior(exact, row_free_difference, expansion, scaled, start, root)
+    known, root = (exact, problem.row_free_difference), np.eye(start.size)
+    return SurrogatePosterior(*known, expansion, scaled, start, root)
 
 
 def is_nearly_normal(
@@ -160,9 +153,7 @@ def is_nearly_normal(
     return bool(weights.sum() ** 2 > share * _DRAWS * (weights**2).sum())
 
 
-def surrogate_about(
-    anchor: Anchor, problem: Problem, row_free_difference: Callable[..., Any]
-) -> Explored:
+def surrogate_about(anchor: Anchor, problem: Problem) -> Explored:
     """The surrogate about an anchor, tuned, and points of it.
 
     Raises
@@ -171,7 +162,7 @@ def surrogate_about(
         It cannot be sampled.
     """
     expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
-    surrogate = _surrogate(problem, row_free_difference, expansion)
+    surrogate = _surrogate(problem, expansion)
     return explored(surrogate, anchor.point, problem.prepared.rng)
 
 
@@ -193,7 +184,7 @@ def with_surrogate(proposal: Proposal[Any], problem: Problem, target: Target) ->
         )
     if surrogate is None:
         try:
-            surrogate = surrogate_about(anchor, problem, target.row_free_difference).surrogate
+            surrogate = surrogate_about(anchor, problem).surrogate
         except NoAnchorError as error:
             raise SettingError(f"{name} cannot be used because {error}.") from error
     return proposal.with_surrogate(surrogate)

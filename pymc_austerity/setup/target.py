@@ -133,7 +133,8 @@ class About(NamedTuple):
     """Parts of a plan: rows, expanded about an anchor, and a description of the anchor.
 
     The normal approximation has the mean of the posterior. `pairs` are points of a chain on the
-    surrogate, and `kept` the numbers of rows that it knows as they are.
+    surrogate, and `kept` the numbers of rows that it knows as they are; `n_standing` rows stand for
+    all in it.
     """
 
     residuals: Residuals
@@ -144,10 +145,10 @@ class About(NamedTuple):
     problem: Problem
     settings: Settings
     say: Say
-    row_free_difference: Callable[..., Any]
     may: May
     pairs: list[tuple[NDArray, NDArray]] | None = None
     kept: NDArray[np.intp] | None = None
+    n_standing: int = 0
 
     def target(
         self,
@@ -175,18 +176,17 @@ class About(NamedTuple):
                 f"The {n_kept:,} rows {which} are evaluated as they are, at every decision and by "
                 f"proposals, because {reason}.",
             )
-        normal, surrogate, known = self.approximation, self.surrogate, self.row_free_difference
-        if surrogate is not None and n_kept:
-            known = surrogate.row_free_difference
-        elif surrogate is not None and surrogate.n_rows:
+        normal, surrogate = self.approximation, self.surrogate
+        known = surrogate if surrogate is not None and n_kept else self.problem
+        if self.n_standing:
             details += (
-                f"{surrogate.n_rows} rows with weights stand for all in proposals, because the "
+                f"{self.n_standing} rows with weights stand for all in proposals, because the "
                 "posterior is far from normal.",
             )
         return Target(
             self.problem.layout,
             self.problem.start,
-            known,
+            known.row_free_difference,
             function,
             source,
             sampling,
@@ -195,7 +195,7 @@ class About(NamedTuple):
             self.residuals.compiled_as,
             (normal,),
             normal,
-            surrogate,
+            self.surrogate,
             n_kept,
         )
 

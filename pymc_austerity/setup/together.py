@@ -70,7 +70,7 @@ class Together(NamedTuple):
         return Target(
             problem.layout,
             problem.start,
-            about.row_free_difference,
+            problem.row_free_difference,
             differences,
             source,
             sampling,
@@ -115,7 +115,7 @@ def together(about: About) -> Together | None:
         return None
     source = problem.prepared.shuffled_rows
     totals = TotalsOfAll(sums, source)
-    known = [float(about.row_free_difference(point, problem.start)) for point in points]
+    known = [float(problem.row_free_difference(point, problem.start)) for point in points]
     accepted = acceptance(known + totals(points) - normal.log_densities(points))
     if not accepted > (_FEWEST_IF_CHEAPER if seconds < of_some else _FEWEST_ACCEPTED):
         return None

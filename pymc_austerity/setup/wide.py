@@ -143,7 +143,8 @@ def wide_reference(problem: Problem, say: Say) -> tuple[RowDensity, Reference]:
     """
     derivatives, row_free = _derivatives(problem)
     rows = SharedRows(problem.likelihood.arrays)
-    posterior = RowDensity(derivatives, row_free, [(rows, 1.0)], problem.start.dtype, _LENGTH)
+    parts, dtype = [(rows, 1.0)], problem.start.dtype
+    posterior = RowDensity(derivatives, row_free, derivatives.differences, parts, dtype, _LENGTH)
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         say("finding the posterior mode")
         mode = _mode(problem, posterior)
@@ -177,15 +178,14 @@ def _derivatives(problem: Problem) -> tuple[PredictorDerivatives, _RowFree]:
         raise SettingError(f"the factor of the precision would take {n_bytes / 1e9:.1f} GB")
     if any(v.dtype in discrete_types for v in problem.variables) or problem.shared:
         raise SettingError("other step methods are needed for some of the variables")
-    kwargs, every = problem.compile_kwargs, np.arange(problem.start.size)
-    entries = [every[block.entries] for block in problem.layout.blocks]
-    few = np.concatenate([every[:0], *(own for own in entries if own.size <= _FEW_ENTRIES)])
+    kwargs, point = problem.compile_kwargs, problem.prepared.point
+    short = [v for v in problem.variables if np.size(point[v.name]) <= _FEW_ENTRIES]
     try:
         rows = predictor_derivatives(structure, problem.model, compile_kwargs=kwargs)
         gradient = problem.row_free_derivatives.gradient
     except underivable:
         raise SettingError("an operation of the model has no derivative") from None
-    return rows, _RowFree(gradient, few, problem.start.dtype)
+    return rows, _RowFree(gradient, problem.entries_of(short), problem.start.dtype)
 
 
 def _mode(problem: Problem, posterior: RowDensity) -> NDArray[np.float64]:

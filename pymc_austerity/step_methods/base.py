@@ -23,7 +23,7 @@ from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
 from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
-from pymc_austerity.step_methods.summary import ModelFacts, explain, row_length_deterministics
+from pymc_austerity.step_methods.summary import explain, row_length_deterministics
 
 
 class Phase(NamedTuple):
@@ -112,8 +112,8 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     def _describe(self, problem: Problem, **about_rows: Any) -> None:
         """Keep what `explain` says, with other facts about the rows; nothing is learned yet."""
         self.reset_tuning()
-        facts = ModelFacts(doubts=problem.doubts, **about_rows)
-        self._explanation = explain(problem.likelihood, problem.variables, facts)
+        its = problem.likelihood, problem.variables
+        self._explanation = explain(*its, doubts=problem.doubts, **about_rows)
 
     @property
     def _common_constants(self) -> dict[str, Any]:

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import (
     STATISTICS,
     CompiledChain,
-    CompiledTarget,
     Transitions,
     address_of_tail,
     arrays_of,
-    compiled_test,
     refusal_of,
 )
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
+from pymc_austerity.deciding.exact import AnyDecider, FireflyDecider
 from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether
 from pymc_austerity.proposals import (
     Block,
@@ -30,8 +28,7 @@ from pymc_austerity.proposals import (
 )
 from pymc_austerity.sequential import StudentTTest, log_uniform
 from pymc_austerity.setup.compiled_target import (
-    exact_target,
-    sequential_target,
+    compiled_target,
     trajectories,
     why_target_needs_python,
 )
@@ -351,17 +348,8 @@ def _chain(
 ) -> CompiledChain | IndependentChain:
     if is_independent(target, proposal):
         return IndependentChain(target, decider.audits.share)
+    its = compiled_target(target, decider)
     if isinstance(proposal, SurrogateHamiltonianProposal):
-        return CompiledChain(_compiled(target, decider), trajectories(target, proposal, state))
+        return CompiledChain(its, trajectories(target, proposal, state))
     assert target.approximation is not None
-    proposals = arrays_of(proposal, state, target.approximation, target.start.dtype)
-    return CompiledChain(_compiled(target, decider), proposals)
-
-
-def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
-    if isinstance(decider, ExactDecider):
-        return exact_target(target, decider.state.inflation.value)
-    test = decider.state.test
-    assert isinstance(test, StudentTTest)
-    share = decider.audits.share
-    return sequential_target(target, decider.sampling, compiled_test(test), share)
+    return CompiledChain(its, arrays_of(proposal, state, target.approximation, target.start.dtype))

@@ -56,18 +56,17 @@ STATISTICS: dict[str, tuple[type, list]] = {
 """Name, type and shape of the statistics; their meaning is above."""
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def _means_of_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
 
-def _mean_of_known(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return _mean(known) if known else math.nan
-
-
-_OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "audited": any,
-    "standardized_mean": _mean_of_known,
+_OVER_STEPS: dict[str, Callable[[NDArray], Any]] = {
+    "audited": lambda values: values.any(axis=1),
+    "standardized_mean": _means_of_known,
+    "test_epsilon": lambda values: values[:, -1],
 }
 """Exceptions to the rule for a type."""
 
@@ -113,16 +112,17 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     if len(decisions) == 1:
         return decisions[0]
-    return {name: _over_steps(name, [d[name] for d in decisions]) for name in decisions[0]}
+    steps = {name: np.array([[d[name] for d in decisions]]) for name in decisions[0]}
+    return {name: _over_steps(name, values)[0].item() for name, values in steps.items()}
 
 
-def _over_steps(name: str, values: Sequence[Any]) -> Any:
-    """Summary of several steps: sums of integers, whether all booleans hold, means."""
+def _over_steps(name: str, values: NDArray) -> Any:
+    """Summaries of the steps of each draw: sums of integers, whether all booleans hold, means."""
     if name in _OVER_STEPS:
         return _OVER_STEPS[name](values)
-    if isinstance(values[0], bool | np.bool_):
-        return all(values)
-    return sum(values) if isinstance(values[0], int | np.integer) else _mean(values)
+    if values.dtype.kind == "b":
+        return values.all(axis=1)
+    return values.sum(axis=1) if values.dtype.kind == "i" else values.mean(axis=1)
 
 
 def of_transitions(
@@ -153,31 +153,21 @@ def of_transitions(
     """
     column = dict(zip(MADE, made.T.reshape(len(MADE), -1, steps_per_draw), strict=True))
     used = column["n_rows_used"] + n_kept * (column["n_looks"] > 0.0)
-    n_audited, n_wrong = (column[name].sum(axis=1) for name in ("audited", "wrong"))
-    arrays: dict[str, NDArray] = {
-        "accepted": column["accepted"].mean(axis=1),
-        "n_rows_used": used.sum(axis=1),
-        "data_fraction": (used / n_rows).mean(axis=1),
-        "n_looks": column["n_looks"].sum(axis=1),
-        "decision_error": column["decision_error"].mean(axis=1),
-        "standardized_mean": _means_of_known(column["standardized_mean"]),
-        "used_all_rows": (used == n_rows).all(axis=1),
-        "audited": n_audited > 0,
-        "audit_agrees": n_wrong == 0,
-        "n_audited": n_audited,
-        "n_wrong": n_wrong,
-        "scaling": scalings[column["component"].astype(np.intp)].mean(axis=1),
-        "test_epsilon": np.full(len(used), epsilon),
+    steps: dict[str, NDArray] = column | {
+        "n_rows_used": used,
+        "data_fraction": used / n_rows,
+        "used_all_rows": used == n_rows,
+        "audit_agrees": column["wrong"] == 0.0,
+        "n_audited": column["audited"],
+        "n_wrong": column["wrong"],
+        "scaling": scalings[column["component"].astype(np.intp)],
+        "test_epsilon": np.full(used.shape, epsilon),
     }
-    columns = [arrays[name].astype(kind).tolist() for name, (kind, _) in STATISTICS.items()]
+    typed: dict[str, NDArray] = {
+        name: steps[name].astype(kind) for name, (kind, _) in STATISTICS.items()
+    }
+    columns = [_over_steps(name, values).tolist() for name, values in typed.items()]
     return [dict(zip(STATISTICS, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _means_of_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
 
 def statistics_of_blocks(blocks: Iterable[str]) -> dict[str, tuple[type, list[int]]]:

@@ -143,11 +143,25 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-class ModelFacts(NamedTuple):
-    """What is known of a split log-density; the description leaves out what is empty.
+def explain(
+    row_likelihood: RowLikelihood,
+    vars: Sequence[Variable] | None = None,
+    *,
+    structure: RowStructure | str | None = None,
+    compiled_as: str = "",
+    blocks: Blocks | None = None,
+    centered: Sequence[str] = (),
+    free: Sequence[str] = (),
+    doubts: Sequence[str] = (),
+) -> str:
+    """Describe a split log-density in plain words, without what is empty.
 
-    Attributes
+    Parameters
     ----------
+    row_likelihood : RowLikelihood
+        What to describe.
+    vars : sequence of variables, optional
+        Value variables of the step; then the description says what happens to the others.
     structure : RowStructure or str, optional
         Linear predictors of the rows: result of `find_predictors`.
     compiled_as : str
@@ -160,32 +174,6 @@ class ModelFacts(NamedTuple):
         Names of the variables whose entries sum to zero and are moved as if they need not.
     doubts : sequence of str
         What was written for the model, gives other numbers, and is not used.
-    """
-
-    structure: RowStructure | str | None = None
-    compiled_as: str = ""
-    blocks: Blocks | None = None
-    centered: Sequence[str] = ()
-    free: Sequence[str] = ()
-    doubts: Sequence[str] = ()
-
-
-_NONE = ModelFacts()
-
-
-def explain(
-    row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None, facts: ModelFacts = _NONE
-) -> str:
-    """Describe a split log-density in plain words.
-
-    Parameters
-    ----------
-    row_likelihood : RowLikelihood
-        What to describe.
-    vars : sequence of variables, optional
-        Value variables of the step; then the description says what happens to the others.
-    facts : ModelFacts
-        What else is known.
 
     Returns
     -------
@@ -203,25 +191,25 @@ def explain(
             for term in row_likelihood.evaluated_in_full
         ),
     ]
-    if facts.structure is not None:
-        lines.append(_about_predictors(facts.structure))
-    if facts.centered:
-        names = ", ".join(facts.centered)
+    if structure is not None:
+        lines.append(_about_predictors(structure))
+    if centered:
+        names = ", ".join(centered)
         lines.append(f"Moved as products with their scales (centered): {names}.")
-    if facts.free:
-        names = ", ".join(facts.free)
+    if free:
+        names = ", ".join(free)
         lines.append(f"Moved as levels whose mean is free, although they sum to zero: {names}.")
-    if (blocks := facts.blocks) is not None:
+    if blocks is not None:
         lines += [
             f"Groups: {factor}, independent given the other variables." for factor in blocks.factors
         ]
         if blocks.untouched_names:
             lines.append(f"Read by no row: {blocks.untouched_names}.")
-    if facts.compiled_as:
-        lines.append(f"Rows are evaluated by compiling {facts.compiled_as}.")
+    if compiled_as:
+        lines.append(f"Rows are evaluated by compiling {compiled_as}.")
     lines += [
         f"PyTensor evaluates the model in place of {what}, which gives other numbers."
-        for what in dict.fromkeys(facts.doubts)
+        for what in dict.fromkeys(doubts)
     ]
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]

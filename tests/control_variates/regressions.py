@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from pymc_austerity.control_variates import LogPosterior
+from pymc_austerity.control_variates import RowDensity
 from pymc_austerity.model import Derivatives
 from pymc_austerity.rows import ArrayRows
 
@@ -68,7 +68,8 @@ class Regression:
 
     @property
     def posterior(self):
-        return LogPosterior(self.rows, self.exact, self.differences, self.source)
+        parts = [(self.source, 1.0)]
+        return RowDensity(self.rows, self.exact, self.differences, parts, self.start.dtype)
 
     def row_gradient(self, point, X, y):
         self.passes += y.size / self.y.size

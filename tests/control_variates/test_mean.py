@@ -1,5 +1,7 @@
 """The posterior mean beside brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -9,8 +11,6 @@ from pymc_austerity.model import predictor_derivatives
 from tests.control_variates.regressions import logistic, poisson, simulate
 from tests.control_variates.test_anchor import anchor_of
 from tests.model.predictors.brute_force import of_shape
-
-SMALL = {"dtype": np.dtype("float64")}
 
 
 class WithAverages:
@@ -50,7 +50,7 @@ def test_skewed_posteriors(family, n_rows, coefficients, has_averages, rng):
     )
     anchor = anchor_of(problem, rng)
     rows = WithAverages(problem) if has_averages else problem.rows
-    found = posterior_mean(anchor, problem.posterior._replace(rows=rows), rng=rng, **SMALL)
+    found = posterior_mean(anchor, replace(problem.posterior, rows=rows), rng=rng)
     shift = anchor.inverse_root @ (found - anchor.point)
     expected, error = importance_mean(problem, anchor, rng)
     assert np.linalg.norm(expected) > 0.1
@@ -60,17 +60,17 @@ def test_skewed_posteriors(family, n_rows, coefficients, has_averages, rng):
 def test_normal_posteriors_are_left_alone(rng):
     problem = simulate(logistic, 20_000, rng)
     anchor = anchor_of(problem, rng)
-    found = posterior_mean(anchor, problem.posterior, rng=rng, **SMALL)
+    found = posterior_mean(anchor, problem.posterior, rng=rng)
     np.testing.assert_array_equal(found, anchor.point)
 
 
 def test_some_of_the_rows_tell_nearly_the_same(rng, monkeypatch):
     problem = simulate(logistic, 6_000, rng, np.r_[1.0, -1.0, np.zeros(58)])
     anchor = anchor_of(problem, rng)
-    with_averages = problem.posterior._replace(rows=WithAverages(problem))
-    of_all = posterior_mean(anchor, with_averages, rng=rng, **SMALL)
+    with_averages = replace(problem.posterior, rows=WithAverages(problem))
+    of_all = posterior_mean(anchor, with_averages, rng=rng)
     monkeypatch.setattr(mean, "_MULTIPLICATIONS", 1_500.0)  # a quarter of the rows
-    of_some = posterior_mean(anchor, with_averages, rng=rng, **SMALL)
+    of_some = posterior_mean(anchor, with_averages, rng=rng)
     shift, other = (anchor.inverse_root @ (m - anchor.point) for m in (of_all, of_some))
     assert np.linalg.norm(shift) > 0.3
     assert 0.0 < np.linalg.norm(other - shift) < 0.1 * np.linalg.norm(shift)

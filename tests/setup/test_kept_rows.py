@@ -193,8 +193,9 @@ def test_few_rows_stand_for_all(curve, standing, rng):
     """The surrogate is the posterior, though decisions sample all rows."""
     target, surrogate = standing.target, standing.proposal.surrogate
     assert target.n_kept == 0 and target.source.n_rows == N_ROWS
-    assert 0 < surrogate.n_rows <= kept_rows._POINTS
-    assert f"{surrogate.n_rows} rows with weights stand for all" in standing.explain()
+    n_standing = surrogate.exact.rows.weights.size
+    assert 0 < n_standing <= kept_rows._POINTS
+    assert f"{n_standing} rows with weights stand for all" in standing.explain()
     density, start = curve.compile_logp(), curve.initial_point()
     new, old = points_near(standing, rng, 2)
     after, before = (float(density(by_name(x, curve.value_vars, start))) for x in (new, old))

@@ -409,7 +409,7 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
     expected = log_marginal(there) - log_marginal(here[entries])
     for log_ratio, accepts in ((1e-3 - expected, True), (-1e-3 - expected, False)):
         along = PartlyNonCentered(its, 0, here, entries)
-        assert along.move(there, log_ratio, _AtThreshold()) is accepts
+        assert along.move(there, log_ratio, 0.0) is accepts
     stayed = along.decide(RNG)
     assert stayed.point is here and (stayed.accepted, stayed.n_rows) == (0.0, 0)
     tilt = RNG.normal(size=entries.size)
@@ -417,7 +417,7 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
     rows_say_nothing = replace(its, residuals=lambda proposed, current, rows: np.zeros(rows.size))
     for log_ratio, accepts in ((-1e-3 - expected, False), (1e-3 - expected, True)):
         along = PartlyNonCentered(rows_say_nothing, 0, here, entries, tilt)
-        assert along.move(there, log_ratio, _AtThreshold()) is accepts
+        assert along.move(there, log_ratio, 0.0) is accepts
     assert along.decide(RNG).log_ratio == pytest.approx(-tilt.dot(there - here[entries]))
 
 
@@ -481,21 +481,16 @@ def few_rows_each():
     return model
 
 
-class _AtThreshold:
-    def standard_exponential(self):
-        return 0.0
-
-
 def test_many_moves_with_levels_along_read_rows_once():
     _, target = built("logistic")
     its = target.sweep.posterior
     levels = its.factors[0]
     entries = levels.prior.hyperparameters
     along = PartlyNonCentered(its, 0, its.anchor, entries)
-    moved = [
-        along.move(along.theta[entries] + 0.01 * RNG.normal(size=entries.size), 0.0, RNG)
-        for _ in range(10)
-    ]
+    moved = []
+    for _ in range(10):
+        there = along.theta[entries] + 0.01 * RNG.normal(size=entries.size)
+        moved.append(along.move(there, 0.0, -RNG.standard_exponential()))
     assert any(moved)
     end = along.theta
     _, before = its.level_normals(0, its.anchor)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.proposals import GaussianApproximation, Layout
-from pymc_austerity.setup.starts import disperse, disperse_about
+from pymc_austerity.setup.starts import disperse, moved_uniformly
 
 POINT = np.array([1.0, 2.0, 3.0])
 LAYOUT = Layout(np.array([0, 2, 0]))
@@ -19,8 +19,15 @@ def nowhere(candidate):
     return False
 
 
+def dispersed(point, is_possible, rng, move=moved_uniformly):
+    def moved(radius, rng):
+        return move(LAYOUT, point, radius, rng)
+
+    return disperse(moved, point, is_possible, rng, width=1.0)
+
+
 def test_real_entries_move_within_one_and_others_stay(rng):
-    starts = np.array([disperse(POINT, LAYOUT, everywhere, rng) for _ in range(200)])
+    starts = np.array([dispersed(POINT, everywhere, rng) for _ in range(200)])
     assert (starts[:, 1] == POINT[1]).all()
     moves = (starts - POINT)[:, [0, 2]]
     assert 0.9 < np.abs(moves).max() <= 1.0
@@ -29,7 +36,7 @@ def test_real_entries_move_within_one_and_others_stay(rng):
 
 def test_about_an_approximation_with_twice_its_spread(rng):
     starts = np.array(
-        [disperse_about(NORMAL, POINT, everywhere, rng, is_left=everywhere) for _ in range(500)]
+        [disperse(NORMAL.dispersed, POINT, everywhere, rng, is_left=everywhere) for _ in range(500)]
     )
     assert starts.mean() == pytest.approx(5.0, abs=4 * 0.2 / np.sqrt(1_500))
     assert starts.std() == pytest.approx(0.2, rel=4 / np.sqrt(2 * 1_500))
@@ -39,26 +46,28 @@ def test_candidates_come_closer_until_one_is_possible(rng):
     def near(candidate):
         return np.abs(candidate - POINT).max() < 0.01
 
-    start = disperse(POINT, LAYOUT, near, rng)
+    start = dispersed(POINT, near, rng)
     assert near(start)
 
 
 def test_the_point_itself_where_nothing_is_possible(rng):
-    assert disperse(POINT, LAYOUT, nowhere, rng) is POINT
-    assert disperse_about(NORMAL, POINT, nowhere, rng, is_left=everywhere) is POINT
+    assert dispersed(POINT, nowhere, rng) is POINT
+    assert disperse(NORMAL.dispersed, POINT, nowhere, rng, is_left=everywhere) is POINT
 
 
 def test_starts_that_no_proposal_leaves_are_followed_by_less_wide_ones(rng):
     def near(candidate):
         return np.abs(candidate - NORMAL.mean).max() < 0.2
 
-    starts = [disperse_about(NORMAL, POINT, everywhere, rng, is_left=near) for _ in range(200)]
+    starts = [disperse(NORMAL.dispersed, POINT, everywhere, rng, is_left=near) for _ in range(200)]
     assert np.mean([near(start) for start in starts]) > 0.98
     assert np.std(np.array(starts) - NORMAL.mean) > 0.07
 
 
 def test_where_no_start_is_left_the_last_one_stays(rng):
-    starts = [disperse_about(NORMAL, POINT, everywhere, rng, is_left=nowhere) for _ in range(500)]
+    starts = [
+        disperse(NORMAL.dispersed, POINT, everywhere, rng, is_left=nowhere) for _ in range(500)
+    ]
     assert np.std(starts) == pytest.approx(0.2 * 0.75**9, rel=4 / np.sqrt(2 * 1_500))
 
 
@@ -67,11 +76,13 @@ def test_a_proposal_may_know_better(rng):
         def disperse(self, layout, point, radius, rng):
             return point + 7.0 * radius
 
-    start = disperse(POINT, LAYOUT, everywhere, rng, proposal=Knowing())
+    start = dispersed(POINT, everywhere, rng, move=Knowing().disperse)
     np.testing.assert_array_equal(start, POINT + 7.0)
 
 
 def test_the_type_of_the_point_stays(rng):
     point = POINT.astype(np.float32)
-    assert disperse(point, LAYOUT, everywhere, rng).dtype == np.float32
-    assert disperse_about(NORMAL, point, everywhere, rng, is_left=everywhere).dtype == np.float32
+    assert dispersed(point, everywhere, rng).dtype == np.float32
+    assert (
+        disperse(NORMAL.dispersed, point, everywhere, rng, is_left=everywhere).dtype == np.float32
+    )

@@ -28,7 +28,7 @@ def walked(its, factor, theta, root, *, in_python):
     if in_python:
         for _ in range(N_STEPS):
             there, log_ratio, _ = PROPOSAL.propose(state, along.theta[entries], rng)
-            along.move(there, log_ratio, rng)
+            along.move(there, log_ratio, -rng.standard_exponential())
     else:
         along.walk(state, N_STEPS, rng)
     return along.theta, along._volume, rng.random(), along.theta is not theta

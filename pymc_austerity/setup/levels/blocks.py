@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from pymc_austerity.setup.levels.anchor import (
     level_normals,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
-from pymc_austerity.setup.row_free import row_free_gradient
 
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
@@ -147,7 +145,7 @@ def prior_only_entries(
     untouched = PriorOnlyEntries(own, about, row_free_part, gradient, *its)
     if untouched.are_few:
         return untouched
-    return replace(untouched, row_free_gradient=row_free_gradient(parts.problem))
+    return replace(untouched, row_free_gradient=parts.problem.row_free_gradient)
 
 
 def _dependence(curvature: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -165,38 +163,30 @@ def _root_near(precision: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linalg.cholesky((vectors / raised) @ vectors.T)
 
 
-class Remainder(NamedTuple):
-    r"""Average gradients of the remainder of the expansion, along the moves of blocks.
+def remainder_of_expansion(
+    parts: GroupedModel, posterior: GroupedPosterior, joint: JointBlock | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], ...]]:
+    """Average gradients of the remainder of the expansion, along the moves of blocks.
 
     The posterior of a level with few rows is not normal: its mean is not its mode. The effects of
     many levels on shared entries add up, and without a correction moves of these entries would be
-    wrong by many standard deviations.
-
-    Attributes
-    ----------
-    common : float array, shape (p,)
-        For the common entries, given the levels.
-    joint : float array, shape (k,)
-        For the directions of the joint block, moved together with the levels of the first factor.
-    along : tuple of float array
-        For the hyperparameters of each factor, moved together with its levels.
-    """
-
-    common: NDArray[np.float64]
-    joint: NDArray[np.float64]
-    along: tuple[NDArray[np.float64], ...]
-
-
-def remainder_of_expansion(
-    parts: GroupedModel, posterior: GroupedPosterior, joint: JointBlock | None
-) -> Remainder:
-    """Average over draws of the levels with everything else at the anchor.
+    wrong by many standard deviations. The average is over draws of the levels with everything else
+    at the anchor.
 
     Parameters
     ----------
     parts : GroupedModel
     posterior : GroupedPosterior
     joint : JointBlock or None
+
+    Returns
+    -------
+    common : float array, shape (p,)
+        For the common entries, given the levels.
+    joint : float array, shape (k,)
+        For the directions of the joint block, moved together with the levels of the first factor.
+    along : tuple of float array
+        For the hyperparameters of each factor, moved together with its levels.
     """
     rng, every = np.random.default_rng(1), range(len(parts.factors))
     found = []
@@ -209,9 +199,7 @@ def remainder_of_expansion(
             jointly = _along_directions(posterior, joint, point, rest)
         found.append((rest[parts.blocks.common], jointly, along))
     common, together, tilts = zip(*found, strict=True)
-    return Remainder(
-        _mean(common), _mean(together), tuple(_mean(tilt) for tilt in zip(*tilts, strict=True))
-    )
+    return _mean(common), _mean(together), tuple(map(_mean, zip(*tilts, strict=True)))
 
 
 def _mean(gradients: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -174,24 +174,24 @@ def build_grouped(
     say("finding the mode of the levels")
     anchor = find_level_anchor(parts, problem.start)
     say("bounding the rows")
-    found = _moves(parts, anchor, expanded, levels, means)
-    _warn_of_signs(parts, anchor, found.sweep.posterior)
+    sweep, reads_all, compiled_as = _moves(parts, anchor, expanded, levels, means)
+    _warn_of_signs(parts, anchor, sweep.posterior)
     say("trying sweeps")
     with rows_named(numbers):
-        pilot = pilot_sweeps(found.sweep)
+        pilot = pilot_sweeps(sweep)
         if pilot.accepted < _WELL_ACCEPTED and not pilot.is_long:
-            pilot = pilot_sweeps(found.sweep, _PASSES * parts.rows.n_rows)
+            pilot = pilot_sweeps(sweep, _PASSES * parts.rows.n_rows)
     if pilot.accepted < _WELL_ACCEPTED and pilot.is_long:
         say("expanding the rows about their mean")
         try:
-            found = _moves(parts, anchor_at(parts, pilot.mean), expanded, levels, means)
+            mean = anchor_at(parts, pilot.mean)
+            sweep, reads_all, compiled_as = _moves(parts, mean, expanded, levels, means)
         except NoGroupsError:  # the density is not concave there
-            found = _moves(parts, anchor, expanded, levels, means)
+            sweep, reads_all, compiled_as = _moves(parts, anchor, expanded, levels, means)
         with rows_named(numbers):
-            pilot = pilot_sweeps(found.sweep)
-    return GroupedTarget(
-        found.sweep, parts.rows, numbers, coordinates, found.reads_all, found.compiled_as, pilot
-    )
+            pilot = pilot_sweeps(sweep)
+    its = sweep, parts.rows, numbers, coordinates
+    return GroupedTarget(*its, reads_all, compiled_as, pilot)
 
 
 def _warn_of_signs(parts: GroupedModel, anchor: LevelAnchor, posterior: GroupedPosterior) -> None:
@@ -207,22 +207,14 @@ def _warn_of_signs(parts: GroupedModel, anchor: LevelAnchor, posterior: GroupedP
     )
 
 
-class _Moves(NamedTuple):
-    """See `GroupedTarget`."""
-
-    sweep: Sweep
-    reads_all: str
-    compiled_as: str
-
-
 def _moves(
     parts: GroupedModel,
     anchor: LevelAnchor,
     expanded: ExpandedRows,
     levels: list[NDArray[np.int32]],
     means: tuple[FreeMean, ...],
-) -> _Moves:
-    """Everything that depends on where the rows are expanded."""
+) -> tuple[Sweep, str, str]:
+    """What depends on where rows are expanded: the first, fifth and sixth of a `GroupedTarget`."""
     problem = parts.problem
     parts.rows.truncate(len(problem.likelihood.leaves))  # what is stored of another anchor
     common = common_normal(parts, anchor)
@@ -248,17 +240,17 @@ def _moves(
         unread,
     )
     untouched, joint = prior_only_entries(parts, anchor, row_free_part), joint_block(parts, anchor)
-    beyond = remainder_of_expansion(parts, posterior, joint)
+    of_common, of_joint, tilts = remainder_of_expansion(parts, posterior, joint)
     if common is not None:
-        posterior = replace(posterior, common=replace(common, shift=beyond.common))
+        posterior = replace(posterior, common=replace(common, shift=of_common))
     if joint is not None:
-        joint = replace(joint, shift=beyond.joint)
+        joint = replace(joint, shift=of_joint)
     shares = shares_of_sweeps(posterior, joint)
     exchange = exchange_of(parts, anchor, posterior)
     nested = nested_levels(parts, anchor, factors) if not means else ()
     lines = ridges(parts, anchor)
-    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange, nested, lines)
-    return _Moves(sweep, reads_all, residuals.compiled_as)
+    sweep = Sweep(posterior, untouched, joint, tilts, shares, exchange, nested, lines)
+    return sweep, reads_all, residuals.compiled_as
 
 
 def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
@@ -316,9 +308,8 @@ def _parts(
 
 def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:
     """Which untouched entries of arrays are normal given the others, numbered among themselves."""
-    own, every = blocks.untouched, np.arange(problem.start.size)
-    arrays = [every[block.entries] for block in problem.layout.blocks]
-    several = np.concatenate([every[:0], *(array for array in arrays if array.size > 1)])
+    own, point = blocks.untouched, problem.prepared.point
+    arrays = [v for v in problem.variables if np.size(point[v.name]) > 1]
     gradient = problem.row_free_derivatives.gradient
 
     def slope(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -326,7 +317,7 @@ def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:
         there[own] = values
         return np.asarray(gradient(there)[1][own])
 
-    candidates = np.flatnonzero(np.isin(own, several))
+    candidates = np.flatnonzero(np.isin(own, problem.entries_of(arrays)))
     rng = np.random.default_rng(3)
     return conditionally_normal(slope, problem.start[own], candidates, rng)
 

@@ -1,7 +1,5 @@
 """Directions along which a Gibbs sampler of levels and common entries is slow."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -30,14 +28,6 @@ _MOST_NUMBERS = 5_000_000
 
 _PRODUCTS = 100
 """Products with the matrix of more entries, for some eigenvectors: any directions are valid."""
-
-
-class _Slowest(NamedTuple):
-    """Directions, and how slow the slowest is; see `JointBlock`."""
-
-    directions: NDArray[np.float64]
-    duals: NDArray[np.float64]
-    stays: float
 
 
 def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
@@ -74,27 +64,27 @@ def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
     precision = anchor.precision
     within, between = precision[entries][:, entries], precision[first.ravel()][:, entries]
     blocks = [common[None]] * bool(common.size) + smaller
-    found = _slowest(
+    directions, duals, stays = _slowest(
         sparse.csr_array(within),
         sparse.csr_array(between),
         _normals(precision, first),
         [_normals(precision, own) for own in blocks],
     )
-    directions, rows_alone = found.directions, within @ found.directions
+    rows_alone = within @ directions
     for terms, own in zip(parts.terms[1:], smaller, strict=True):
         _, curvatures = terms.derivatives(anchor.point)
         rows_alone[places[own]] += np.matmul(curvatures, directions[places[own]])
     return JointBlock(
         entries,
         directions,
-        found.duals,
+        duals,
         rows_alone,
         (between @ directions).reshape(*first.shape, -1),
         anchor.gradient[entries] @ directions,
         np.zeros(directions.shape[1]),
         places[common],
         [(number, places[own]) for number, own in enumerate(smaller, start=1)],
-        found.stays,
+        stays,
     )
 
 
@@ -188,8 +178,11 @@ def _slowest(
     between: sparse.csr_array,
     first: LevelNormals,
     blocks: list[LevelNormals],
-) -> _Slowest:
-    """The directions, from precisions within and between blocks, and of each given the rest."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """`JointBlock.directions`, `duals` and `stays`.
+
+    From precisions within and between blocks, and of each given the rest.
+    """
     root = sparse.csr_array(sparse.block_diag([block_diagonal(its.root) for its in blocks]))
     inverse = sparse.csr_array(
         sparse.block_diag([block_diagonal(its.inverse_root) for its in blocks])
@@ -201,9 +194,8 @@ def _slowest(
     is_slow[0] = True
     vectors = vectors[:, is_slow]
     stays = float(np.clip(1.0 - values[0], 0.0, 1.0))
-    return _Slowest(
-        np.ascontiguousarray(inverse.T @ vectors), np.ascontiguousarray(root @ vectors), stays
-    )
+    directions, duals = (np.ascontiguousarray(m @ vectors) for m in (inverse.T, root))
+    return directions, duals, stays
 
 
 def _smallest(

@@ -120,7 +120,7 @@ def level_limits(
     spans = _Spans(parts, roots, common_root)
     some = np.arange(0, n_rows, max(n_rows // _SOME_ROWS, 1))
     units = spans.usual(designs(parts.rows.take(some)), [own[some] for own in levels])
-    bounds = _Bounds(parts.problem, units)
+    reason = ""
     sizes = [len(factor.entries) for factor in parts.factors]
     limits = [LevelLimits(np.zeros(n), np.zeros(n), np.zeros((len(RADII), n))) for n in sizes]
     length = min(max(_ROWS, int(_SHARE * n_rows)), _MOST_ROWS)
@@ -130,7 +130,9 @@ def level_limits(
             block = parts.rows.window(start, start + length)
             on_rows = designs(block)
             center = np.stack([design.eta(anchor) for design in on_rows], axis=1)
-            constants = bounds.of_rows(block, center)
+            constants = reason or _bounds_of_rows(parts.problem, units, block, center)
+            if isinstance(constants, str):
+                reason, constants = constants, np.full((len(RADII), 1), np.inf)
             common = _norm(spans.of_common(on_rows), units)
             for number, (own, limit) in enumerate(zip(levels, limits, strict=True)):
                 spread = _norm(spans.of_levels(on_rows, number, own[rows]), units)
@@ -138,7 +140,7 @@ def level_limits(
                 np.maximum.at(limit.common, own[rows], common)
                 for largest, values in zip(limit.constants, constants, strict=True):
                     np.maximum.at(largest, own[rows], values)
-    return limits, bounds.missing
+    return limits, reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,27 +200,20 @@ class _Spans:
         return owners, position
 
 
-class _Bounds:
-    """Bounds of the third derivatives of rows, and why there are none."""
-
-    def __init__(self, problem: Problem, units: NDArray[np.float64]) -> None:
-        self.function, self.gram = problem.scalar_function, np.diag(units**2)
-        self.missing = ""
-
-    def of_rows(self, block: Sequence[NDArray], center: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bounds for each radius and row, shape (R, m); infinite where there is none."""
-        n_rows, k = center.shape
-        nothing = np.full((len(RADII), n_rows), np.inf)
-        if self.missing:
-            return nothing
-        gram = np.broadcast_to(self.gram, (n_rows, k, k))
-        try:
-            return third_derivative_constants(self.function, block, center, gram, RADII)
-        except NoBoundError as error:
-            self.missing = f"their rows have {error}"
-        except SetupTooLongError:
-            self.missing = "bounds of their rows take long to compute"
-        return nothing
+def _bounds_of_rows(
+    problem: Problem,
+    units: NDArray[np.float64],
+    block: Sequence[NDArray],
+    center: NDArray[np.float64],
+) -> NDArray[np.float64] | str:
+    """Bounds of third derivatives for each radius and row, shape (R, m), or why there are none."""
+    gram = np.broadcast_to(np.diag(units**2), (len(center), units.size, units.size))
+    try:
+        return third_derivative_constants(problem.scalar_function, block, center, gram, RADII)
+    except NoBoundError as error:
+        return f"their rows have {error}"
+    except SetupTooLongError:
+        return "bounds of their rows take long to compute"
 
 
 def have_bounds(problem: Problem) -> bool:
@@ -229,9 +224,7 @@ def have_bounds(problem: Problem) -> bool:
     block = rows.take(np.arange(0, rows.n_rows, max(rows.n_rows // _FEW_ROWS, 1)))
     designs = design_function(structure, problem.model)(block)
     center = np.stack([design.eta(problem.start) for design in designs], axis=1)
-    bounds = _Bounds(problem, np.ones(center.shape[1]))
-    bounds.of_rows(block, center)
-    return not bounds.missing
+    return not isinstance(_bounds_of_rows(problem, np.ones(center.shape[1]), block, center), str)
 
 
 def _norm(parts: list[NDArray[np.float64]], units: NDArray[np.float64]) -> NDArray[np.float64]:

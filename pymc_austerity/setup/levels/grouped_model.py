@@ -124,11 +124,11 @@ class GroupedModel:
         return sparse.csr_array((np.concatenate(values), where), shape=shape)
 
 
-class StoredByLevel(NamedTuple):
-    """Rows in the order of the levels of the first factor.
+def stored_by_level(problem: Problem, factors: Sequence[Factor]) -> tuple[Store, SharedRows, Store]:
+    """Store all rows, from memory or from sources, by the levels of the first of some factors.
 
-    Attributes
-    ----------
+    Returns
+    -------
     rows : SharedRows or StoredRows
         Their data.
     levels : SharedRows
@@ -136,14 +136,6 @@ class StoredByLevel(NamedTuple):
     numbers : SharedRows or StoredRows
         Numbers of the rows in the user's data.
     """
-
-    rows: Store
-    levels: SharedRows
-    numbers: Store
-
-
-def stored_by_level(problem: Problem, factors: Sequence[Factor]) -> StoredByLevel:
-    """Store all rows, from memory or from sources, by the levels of the first of some factors."""
     structure, rows = problem.structure, problem.prepared.rows
     assert not isinstance(structure, str)
     graphs = [factor.index for factor in factors]
@@ -157,12 +149,12 @@ def stored_by_level(problem: Problem, factors: Sequence[Factor]) -> StoredByLeve
         source = _from_sources(rows, levels_of, len(factors[0].entries), problem.prepared.rng)
         own_levels = source.split(source.n_arrays - len(factors) - 1)
         numbers = own_levels.split(len(factors))
-        return StoredByLevel(source, SharedRows.of(own_levels), numbers)
+        return source, SharedRows.of(own_levels), numbers
     found = zip(*map(levels_of, blocks_of(rows)), strict=True)
     levels = [np.concatenate(own) for own in found]
     order = np.argsort(levels[0], kind="stable")
-    stored = problem.likelihood.arrays, levels, [np.arange(order.size)]
-    return StoredByLevel(*(SharedRows(arrays, order) for arrays in stored))
+    data, numbers_of_all = problem.likelihood.arrays, [np.arange(order.size)]
+    return SharedRows(data, order), SharedRows(levels, order), SharedRows(numbers_of_all, order)
 
 
 def _from_sources(

@@ -8,7 +8,7 @@ import pytest
 
 from pymc_austerity._pymc import AllocEmpty, toposort
 from pymc_austerity.model import find_predictors
-from pymc_austerity.step_methods.summary import ModelFacts, explain
+from pymc_austerity.step_methods.summary import explain
 from tests.model.predictors.brute_force import Structured, of_shape
 from tests.model.splitting import at_start
 from tests.step_methods.models import normal_mean
@@ -279,8 +279,8 @@ def test_other_step_methods_are_a_reason():
 
 def test_they_are_named_in_the_explanation(rng):
     found = of_shape("negative_binomial", rng)
-    text = explain(found.split, facts=ModelFacts(found.structure))
+    text = explain(found.split, structure=found.structure)
     assert "Linear predictors of the rows: a_log__, data @ beta." in text.splitlines()
     assert "none, because there are too many." in explain(
-        found.split, facts=ModelFacts("there are too many")
+        found.split, structure="there are too many"
     )
