@@ -155,6 +155,7 @@ def test_before_all_rows_are_read_for_proposals_that_are_rejected(model, monkeyp
     monkeypatch.setattr(together, "_WORTH", np.inf)
     monkeypatch.setattr(together, "_seconds_of_all", lambda *args: 0.0)
     monkeypatch.setattr(together, "acceptance", lambda log_weights: 0.6)
+    monkeypatch.setattr(choose, "represent", lambda *args: None)
     assert built(model, control_variates="auto").target.n_kept > 0
 
 
