@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from pymc_austerity import compiled
-from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_scores
+from pymc_austerity.control_variates import (
+    Anchor,
+    NoAnchorError,
+    differences_of_all,
+    influence_scores,
+)
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import ArrayRows, Block, blocks_of
+from pymc_austerity.rows import ArrayRows, Block
 from pymc_austerity.setup.problem import AnyGradient, Problem
 from pymc_austerity.setup.surrogate import (
     PILOT_PAIRS,
@@ -384,9 +389,14 @@ def _standing(about: About, rows: KeptRows, kept: About | None) -> KeptRows | No
     widths = rng.uniform(0.0, _WIDEST, _POINTS + _CHECKED)
     noise = rng.standard_normal((widths.size, anchor.point.size))
     points = list(anchor.point + (widths[:, None] * noise) @ anchor.root.T)
-    values = np.array([rows.values(point) for point in points]) - rows.values(anchor.point)
-    left = np.array([_left_open(about, point) for point in points])
+    fitted, checked = points[:_POINTS], points[_POINTS:]
+    left = np.array([_left_open(about, point) for point in checked])
+    usual = left - [_known(about, kept, point) for point in checked]
+    if not np.sqrt(np.mean(np.square(usual))) > _FAR_OUT:
+        return None
+    left = np.append([_left_open(about, point) for point in fitted], left)
     sums = left + [anchor.expansion(point, anchor.point) for point in points]
+    values = np.array([rows.values(point) for point in points]) - rows.values(anchor.point)
     if not (np.isfinite(sums).all() and np.isfinite(values).all()):
         return None
     scale = 1.0 / (1.0 + np.abs(sums[:_POINTS]))
@@ -395,9 +405,7 @@ def _standing(about: About, rows: KeptRows, kept: About | None) -> KeptRows | No
     except RuntimeError:  # it does not converge
         return None
     error = values[_POINTS:] @ weights - sums[_POINTS:]
-    usual = left[_POINTS:] - [_known(about, kept, point) for point in points[_POINTS:]]
-    is_far = np.sqrt(np.mean(np.square(usual))) > _FAR_OUT
-    if not (is_far and np.linalg.norm(error) < _LEFT * np.linalg.norm(usual)):
+    if not np.linalg.norm(error) < _LEFT * np.linalg.norm(usual):
         return None
     chosen = np.flatnonzero(weights)
     return rows.some(chosen, weights[chosen])
@@ -416,7 +424,6 @@ def _known(about: About, kept: About | None, point: NDArray) -> float:
 def _left_open(about: About, point: NDArray) -> float:
     """What the expansion of all rows leaves open at a point, nats."""
     end_if_late()
-    dtype, at = about.problem.start.dtype, about.anchor.point
-    place, anchor = point.astype(dtype), at.astype(dtype)
-    blocks = blocks_of(ArrayRows(about.residuals.arrays))
-    return float(sum(about.residuals.function(place, anchor, *block).sum() for block in blocks))
+    dtype, residuals = about.problem.start.dtype, about.residuals
+    pair = point.astype(dtype), about.anchor.point.astype(dtype)
+    return float(differences_of_all(residuals.function, *pair, ArrayRows(residuals.arrays)).sum())
