@@ -7,6 +7,7 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 
 from pymc_austerity.compiled.addresses import (
     MOST_APART,
+    CommonByAddress,
     RowsByAddress,
     address_of_tail,
     addressed,

@@ -127,6 +127,29 @@ MOST_APART = 1_000
 they are read. More rows are copied, which takes less time."""
 
 
+class CommonByAddress(NamedTuple):
+    """The functions of a `pymc_austerity.model.CommonFunctions`; there may be none.
+
+    Attributes
+    ----------
+    anchor : float array
+    table : int array
+        Of the rows.
+    numbers : unsigned int array, shape (m,)
+        0 to m - 1.
+    combinations : float array, shape (m, r)
+    n_rows, n_functions : int
+        m and r.
+    """
+
+    anchor: NDArray[np.float64]
+    table: NDArray[np.int64]
+    numbers: NDArray[np.uint64]
+    combinations: NDArray[np.float64]
+    n_rows: int
+    n_functions: int
+
+
 class RowsByAddress(NamedTuple):
     """Stored rows, and the function that evaluates them.
 
@@ -144,6 +167,8 @@ class RowsByAddress(NamedTuple):
         Address of each array in memory, and the bytes of a row in it.
     n_entries, n_arrays : int
         Lengths of `entries` and `places`.
+    common : CommonByAddress
+        Functions that rows share.
     """
 
     function: int
@@ -153,14 +178,29 @@ class RowsByAddress(NamedTuple):
     places: NDArray[np.int64]
     n_entries: int
     n_arrays: int
+    common: CommonByAddress
+
+    @property
+    def n_numbers(self) -> int:
+        """Entries of a point in the order of the terms, and common functions."""
+        return self.n_entries + self.common.n_functions
 
 
 @part(types.void)
-def order(rows: RowsByAddress, point: Any, out: Any) -> None:
-    """Write the entries of a point in the order of the terms."""
-    entries = integers(rows.entries)
+def order(rows: RowsByAddress, point: Any, address: Any) -> None:
+    """Write the entries of a point in the order of the terms, and the common functions."""
+    entries, out, common = integers(rows.entries), reals(address), rows.common
     for i in range(rows.n_entries):
         out[i] = point[entries[i]]
+    if common.n_functions > 0:
+        found, combinations = np.empty(common.n_rows), reals(common.combinations)
+        known = common.anchor, rows.starts, common.numbers, common.n_rows, common.table
+        call(rows.function, (address, *known, found.ctypes.data))
+        for k in range(common.n_functions):
+            value = 0.0
+            for j in range(common.n_rows):
+                value += found[j] * combinations[j * common.n_functions + k]
+            out[rows.n_entries + k] = value
 
 
 @part(types.void)
@@ -192,10 +232,11 @@ def evaluate_rows(
     """Values of some rows between two points, shape (n,), nats."""
     for row in which[:MOST_APART]:
         announce(rows, row, 1)
-    then, now, found = np.empty(rows.n_entries), np.empty(rows.n_entries), np.empty(which.size)
-    order(rows, proposed, then)
-    order(rows, current, now)
+    n = rows.n_entries + rows.common.n_functions
+    then, now, found = np.empty(n), np.empty(n), np.empty(which.size)
     points = then.ctypes.data, now.ctypes.data
+    order(rows, proposed, points[0])
+    order(rows, current, points[1])
     fill_differences(rows, *points, which.ctypes.data, which.size, found.ctypes.data)
     return found
 

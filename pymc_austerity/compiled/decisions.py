@@ -118,8 +118,8 @@ def new_survey(rows: RowsByAddress, strata: Strata) -> CompiledSurvey:
         squares=np.zeros(n),
         weights=np.zeros(n),
         spread=np.zeros(1),
-        proposed=np.zeros(rows.n_entries),
-        current=np.zeros(rows.n_entries),
+        proposed=np.zeros(rows.n_numbers),
+        current=np.zeros(rows.n_numbers),
         batch=np.zeros(at_once, dtype=np.uint64),
         values=np.zeros(at_once),
         owners=_integers(n),
@@ -135,8 +135,8 @@ def _integers(n: int) -> NDArray[np.int64]:
 @part(types.void)
 def begin(survey: CompiledSurvey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
     """Start at a random row of each stratum, with none of them seen."""
-    order(survey.rows, proposed, reals(survey.proposed))
-    order(survey.rows, current, reals(survey.current))
+    order(survey.rows, proposed, survey.proposed)
+    order(survey.rows, current, survey.current)
     sizes, first_counts = integers(survey.sizes), integers(survey.first_counts)
     positions, counts, new = _counters(survey)
     means, squares = reals(survey.means), reals(survey.squares)
@@ -356,7 +356,7 @@ def new_decisions(
 ) -> ExactDecisions:
     """Exact decisions on rows, with the space that they work in."""
     bounds, totals = np.zeros(groups.n_groups), np.zeros(groups.n_groups)
-    points = [np.zeros(n) for n in (center.size, center.size, rows.n_entries, rows.n_entries)]
+    points = [np.zeros(n) for n in (center.size, center.size, rows.n_numbers, rows.n_numbers)]
     whitening = np.ascontiguousarray(inverse_root), np.ascontiguousarray(center, dtype=np.float64)
     given = *whitening, float(inflation), float(rounding), center.size
     return ExactDecisions(rows, groups, *given, bounds, totals, *points)
@@ -444,8 +444,8 @@ def _decide_on(
     select(drawn, uniform, n_candidates, integers(rows), integers(groups))
     for k in range(drawn.n_read, n):
         announce(its.rows, integers(rows)[k], 1)
-    order(its.rows, points[0], reals(its.proposed))
-    order(its.rows, points[1], reals(its.current))
+    order(its.rows, points[0], its.proposed)
+    order(its.rows, points[1], its.current)
     fill_differences(its.rows, its.proposed, its.current, rows, n, values)
     for k in range(n_candidates):
         uniform[n_candidates + k] = rng.random()

@@ -225,10 +225,8 @@ class CompiledTrajectories(NamedTuple):
         What is known without an expansion.
     anchor, gradient, hessian, scaled : arrays
         As in `pymc_austerity.proposals.hamiltonian.log_density`.
-    tilt, beyond : float arrays, shapes (d,) and (d, d)
-        Gradient and Hessian of the expansion that decisions use, minus those of the surrogate.
-    rows_are_sampled : bool
-        Whether the rows that the surrogate knows are sampled as well, so that they do not cancel.
+    beyond : float array, shape (d, d)
+        Hessian of the expansion that decisions use, minus that of the surrogate.
     root : float array, shape (d, d)
         Of the inverse of the metric.
     step_size, time : float
@@ -240,9 +238,7 @@ class CompiledTrajectories(NamedTuple):
     gradient: NDArray[np.float64]
     hessian: NDArray[np.float64]
     scaled: NDArray[np.intp]
-    tilt: NDArray[np.float64]
     beyond: NDArray[np.float64]
-    rows_are_sampled: bool
     root: NDArray[np.float64]
     step_size: float
     time: float
@@ -306,7 +302,7 @@ def transitions_by_trajectories(
     int
         Transitions made: fewer where one of them violates a bound.
     """
-    current, d = start.copy(), start.size
+    current = start.copy()
     for t in range(len(points)):
         for k in range(statistics.shape[1]):  # assigned to slices, numba compiles a second more
             statistics[t, k] = 0.0
@@ -316,9 +312,6 @@ def transitions_by_trajectories(
         if n_accepted > 0:
             moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
             log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
-            if its.rows_are_sampled:
-                log_ratio += np.dot(its.tilt, moved) - _of_rows(its.exact, proposed, np.zeros(d))
-                log_ratio += _of_rows(its.exact, current, np.zeros(d))
             if math.isfinite(log_ratio):
                 verdict = decide_by(
                     decisions,

@@ -15,7 +15,7 @@ from pymc_austerity.model.compiled_functions import (
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples
-from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
+from pymc_austerity.model.kernel.kernel import CommonFunctions, Kernel, kernel_of
 from pymc_austerity.model.kernel.row_loops import (
     RowSlopes,
     RowTotals,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled import (
     MOST_APART,
+    CommonByAddress,
     CompiledPosterior,
     CompiledTarget,
     CompiledTrajectories,
@@ -80,9 +81,7 @@ def trajectories(
         known,
         *surrogate.expansion,
         surrogate.scaled,
-        anchor.gradient - surrogate.expansion.gradient,
         np.ascontiguousarray(anchor.hessian - surrogate.expansion.hessian),
-        known.n_rows > target.n_kept,
         np.ascontiguousarray(state.root),
         state.averaging.size,
         float(proposal.time),
@@ -151,6 +150,7 @@ class KernelOnRows:
         """The same for compiled code."""
         kernel, source = self.kernel, self.source
         entries = np.arange(self.size) if kernel.entries is None else kernel.entries
+        common = _common(kernel)
         function, places = kernel.address, np.empty((0, 2), dtype=np.int64)
         if isinstance(source, SharedRows):
             arrays = source.window(0, source.n_rows)
@@ -162,7 +162,7 @@ class KernelOnRows:
             buffers = [array.ctypes.data for array in self._reading[:5]]
             function, table = evaluator().address, np.array([*own, *buffers], dtype=np.int64)
         order = kernel.starts, entries.astype(np.int64)
-        return RowsByAddress(function, *order, table, places, entries.size, len(places))
+        return RowsByAddress(function, *order, table, places, entries.size, len(places), common)
 
     @cached_property
     def _reading(self) -> Reading:
@@ -182,6 +182,19 @@ class KernelOnRows:
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""
         return {"kernel": self.kernel, "source": self.source, "size": self.size}
+
+
+def _common(kernel: Kernel) -> CommonByAddress:
+    """The functions that rows share, whose arrays live as long as the kernel does."""
+    common = kernel.common
+    if common is None:
+        none: Any = np.empty(0)
+        return CommonByAddress(none, none, none, none, 0, 0)
+    size = common.combinations.shape
+    numbers = np.arange(size[0], dtype=np.uint64)
+    return CommonByAddress(
+        common.anchor, table_of(common.block), numbers, common.combinations, *size
+    )
 
 
 def _posterior(target: Target) -> CompiledPosterior | None:

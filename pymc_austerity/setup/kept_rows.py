@@ -16,10 +16,18 @@ from pymc_austerity.control_variates import (
     differences_of_all,
     influence_scores,
 )
-from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
+from pymc_austerity.model import (
+    CommonFunctions,
+    Kernel,
+    RowSlopes,
+    RowStructure,
+    design_function,
+    row_slopes_of,
+)
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import ArrayRows, Block
+from pymc_austerity.rows import ArrayRows, Block, blocks_of
 from pymc_austerity.setup.problem import AnyGradient, Problem
+from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.surrogate import (
     PILOT_PAIRS,
     Expansion,
@@ -276,8 +284,10 @@ def _explored(others: Anchor, rows: KeptRows, problem: Problem) -> Explored | No
         return None
 
 
-def _pairs(found: Explored, problem: Problem) -> list[tuple[NDArray, NDArray]]:
-    return found.surrogate.pairs(PILOT_PAIRS, problem.start.dtype, problem.prepared.rng)
+def _pairs(
+    found: Explored, problem: Problem, number: int = PILOT_PAIRS
+) -> list[tuple[NDArray, NDArray]]:
+    return found.surrogate.pairs(number, problem.start.dtype, problem.prepared.rng)
 
 
 def _most_influential(scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -299,11 +309,16 @@ def _of_others(anchor: Anchor, rows: KeptRows, curvatures: NDArray[np.float64]) 
 _POINTS, _CHECKED, _WIDEST = 64, 32, 2.5
 """Points at which a few rows stand for all, those at which this is checked, and the largest of
 their distances, in standard deviations of the normal approximation."""
+_STANDING, _CLOSE = (12, 16, 24, 32, 48, 64), 0.02
+"""Rows that may stand for all, and what they may leave open of a sum that is far below a nat; of a
+large one the same share."""
 _CANDIDATES = 500
 """Rows at random, and as many by their influence, some of which stand for all."""
-_FAR, _FAR_OUT, _LEFT = 0.5, 1.0, 0.3
+_FAR, _FAR_OUT = 0.5, 1.0
 """Nats that are left open between draws and at these points, from which a few rows may stand for
-all; and how much of the latter they may leave open."""
+all."""
+_MOST_FUNCTIONS, _SMALLEST = 12, 1e-6
+"""Common functions of the rows, and the smallest that these may be, relative to the largest."""
 _MOST_ENTRIES = 20
 """Entries of a point with more of which no few points say how the rows behave."""
 
@@ -323,7 +338,7 @@ def represent(
     with the residuals R of the rows beyond these expansions. Any sum of rows at P points is a
     combination of at most P rows with weights that are not negative (Caratheodory). Non-negative
     least squares finds one, of candidates; other points show whether it holds between these points.
-    Decisions sample all rows.
+    Decisions sample all rows, of which combinations of these residuals tell the most.
 
     Parameters
     ----------
@@ -356,22 +371,95 @@ def represent(
         return None
     which = _candidates(scores, problem.prepared.rng)
     candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
-    rows = candidates if isinstance(candidates, str) else _standing(about, candidates, kept)
-    if rows is None or isinstance(rows, str):
+    if isinstance(candidates, str):
         return None
+    weights = _weights_of(candidates, about, kept)
+    if weights is None:
+        return None
+    candidates = candidates.some(np.arange(weights.size), weights)
+    rows = candidates.some(np.flatnonzero(weights), weights[weights > 0.0])
     k = rows.offsets.size // rows.weights.size
     assert residuals.at_anchor is not None
     others = _of_others(anchor, rows, residuals.at_anchor(*rows.block)[:, 2 * k :])
     found = _explored(others, rows, problem)
     if found is None:
         return None
+    points = [point for pair in _pairs(found, problem, _POINTS // 2) for point in pair]
+    left = _beyond_common(residuals, candidates, anchor.point, points)
+    if left is None:
+        return None
     return about._replace(
-        anchor=replace(anchor, root=found.root),
+        residuals=left,
+        anchor=replace(others, root=found.root),
         approximation=GaussianApproximation(found.mean, found.root),
         surrogate=found.surrogate,
         pairs=_pairs(found, problem),
         n_standing=rows.weights.size,
     )
+
+
+def _beyond_common(
+    residuals: Residuals, candidates: KeptRows, anchor: NDArray, points: list[NDArray]
+) -> Residuals | None:
+    r"""What is left of residuals if combinations of those of a few rows are subtracted.
+
+    Rows that bend alike have residuals that are nearly combinations of few functions:
+
+    .. math:: R_i(\theta) \approx \sum_k c_{ik} B_k(\theta), \qquad
+        B_k(\theta) = \sum_j A_{jk} R_j(\theta)
+
+    The functions are principal components of the candidates on draws of the surrogate, where they
+    are orthonormal, so that products with them are the best coefficients. A matrix of rank one is
+    added to A, which makes :math:`A \sum_i c_i` the weights of the rows that stand for all: what is
+    subtracted sums up to what the surrogate knows.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        Of all rows.
+    candidates : KeptRows
+        Those that stand for all have weights; those of others are 0.
+    anchor : float array, shape (d,)
+    points : list of float arrays, shape (d,)
+        Draws of the surrogate.
+
+    Returns
+    -------
+    Residuals or None
+        None where rows are not finite at some of the draws.
+    """
+    function = residuals.function
+    assert isinstance(function, Kernel)
+    of_candidates = _at(points, anchor, function, residuals.block_of(candidates.block))
+    if not np.isfinite(of_candidates).all():
+        return None
+    basis, sizes, _ = np.linalg.svd(of_candidates.T, full_matrices=False)
+    basis = basis[:, :_MOST_FUNCTIONS][:, sizes[:_MOST_FUNCTIONS] > _SMALLEST * sizes[0]]
+    *data, constants = residuals.arrays
+    n_known, done = constants.shape[1], 0
+    known = np.empty((len(constants), n_known + basis.shape[1]))
+    known[:, :n_known] = constants
+    for block in blocks_of(ArrayRows(residuals.arrays)):
+        end_if_late()
+        following = done + len(block[0])
+        known[done:following, n_known:] = _at(points, anchor, function, block) @ basis
+        done = following
+    which = np.argsort(-candidates.weights, kind="stable")[:_POINTS]
+    combinations = np.linalg.lstsq(of_candidates[which].T, basis)[0]
+    weights, total = candidates.weights[which], known[:, n_known:].sum(axis=0)
+    if not np.isfinite(total).all():
+        return None
+    combinations += np.outer(weights - combinations @ total, total / total.dot(total))
+    block = residuals.block_of(candidates.some(which, weights).block)
+    shared = function.sharing(CommonFunctions(block, anchor, combinations))
+    return Residuals(shared, [*data, known], residuals.compiled_as)
+
+
+def _at(
+    points: list[NDArray], anchor: NDArray, function: Kernel, block: Block
+) -> NDArray[np.float64]:
+    """Residuals of the rows of a block at points, shape (rows, P), nats."""
+    return np.stack([function(point, anchor, *block) for point in points], axis=1)
 
 
 def _candidates(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -383,8 +471,8 @@ def _candidates(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArra
     return np.union1d(rng.choice(scores.size, n_rows, replace=False), influential)
 
 
-def _standing(about: About, rows: KeptRows, kept: About | None) -> KeptRows | None:
-    """Some of the candidates with weights, if they stand for all rows."""
+def _weights_of(rows: KeptRows, about: About, kept: About | None) -> NDArray[np.float64] | None:
+    """Weights of the candidates, most of them 0, if these stand for all rows, shape (m,)."""
     anchor, rng = about.anchor, about.problem.prepared.rng
     widths = rng.uniform(0.0, _WIDEST, _POINTS + _CHECKED)
     noise = rng.standard_normal((widths.size, anchor.point.size))
@@ -399,16 +487,21 @@ def _standing(about: About, rows: KeptRows, kept: About | None) -> KeptRows | No
     values = np.array([rows.values(point) for point in points]) - rows.values(anchor.point)
     if not (np.isfinite(sums).all() and np.isfinite(values).all()):
         return None
-    scale = 1.0 / (1.0 + np.abs(sums[:_POINTS]))
-    try:
-        weights, _ = nnls(values[:_POINTS] * scale[:, None], sums[:_POINTS] * scale)
-    except RuntimeError:  # it does not converge
-        return None
-    error = values[_POINTS:] @ weights - sums[_POINTS:]
-    if not np.linalg.norm(error) < _LEFT * np.linalg.norm(usual):
-        return None
-    chosen = np.flatnonzero(weights)
-    return rows.some(chosen, weights[chosen])
+    scale = 1.0 / (1.0 + np.abs(sums))
+    weighted, expected = values * scale[:, None], sums * scale
+    (values, checked_values), (sums, checked_sums) = (
+        np.split(array, [_POINTS]) for array in (weighted, expected)
+    )
+    directions = np.linalg.svd(values, full_matrices=False)[0].T
+    for n_rows in _STANDING:  # as many equations have a solution with as many rows
+        some = directions[:n_rows]
+        try:
+            weights, _ = nnls(some @ values, some @ sums)
+        except RuntimeError:  # it does not converge
+            continue
+        if np.sqrt(np.mean(np.square(checked_values @ weights - checked_sums))) < _CLOSE:
+            return weights
+    return None
 
 
 def _known(about: About, kept: About | None, point: NDArray) -> float:

@@ -177,11 +177,12 @@ class About(NamedTuple):
                 f"proposals, because {reason}.",
             )
         normal, surrogate = self.approximation, self.surrogate
-        known = surrogate if surrogate is not None and n_kept else self.problem
+        n_known = n_kept + self.n_standing
+        known = surrogate if surrogate is not None and n_known else self.problem
         if self.n_standing:
             details += (
-                f"{self.n_standing} rows with weights stand for all in proposals, because the "
-                "posterior is far from normal.",
+                f"{self.n_standing} rows with weights stand for all, and rows are sampled for what "
+                "these do not tell, because the posterior is far from normal.",
             )
         return Target(
             self.problem.layout,

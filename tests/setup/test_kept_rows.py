@@ -1,5 +1,6 @@
 """Influential rows that are known as they are: sums, gradients, decisions and posteriors."""
 
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -191,7 +192,7 @@ def standing(curve):
 
 
 def test_few_rows_stand_for_all(curve, standing, rng):
-    """The surrogate is the posterior, though decisions sample all rows."""
+    """What is known is the posterior but for little, for which decisions sample all rows."""
     target, surrogate = standing.target, standing.proposal.surrogate
     assert target.n_kept == 0 and target.source.n_rows == N_ROWS
     n_standing = surrogate.exact.rows.weights.size
@@ -202,9 +203,31 @@ def test_few_rows_stand_for_all(curve, standing, rng):
     after, before = (float(density(by_name(x, curve.value_vars, start))) for x in (new, old))
     assert abs(surrogate.difference(new, old) - (after - before)) < 0.02
     known = target.row_free_part(new, old) + target.expansion(new, old)
-    assert abs(known - (after - before)) > 0.1
-    residuals = sum(target.row_function(new, old, *b).sum() for b in blocks_of(target.source))
-    np.testing.assert_allclose(known + residuals, after - before, rtol=1e-7)
+    residuals = [target.row_function(new, old, *b) for b in blocks_of(target.source)]
+    assert np.abs(np.concatenate(residuals)).sum() < 1.0
+    found = known + sum(values.sum() for values in residuals)
+    np.testing.assert_allclose(found, after - before, rtol=1e-8)
+    assert surrogate.difference(new, old) == pytest.approx(known, abs=1e-3)
+
+
+def test_rows_share_functions_of_few_of_them(standing, rng):
+    """Of each row a combination of functions is known, as brute force has it."""
+    target, points = standing.target, points_near(standing, rng, 2)
+    kernel, anchor = target.row_function, standing.target.surrogate.expansion.point
+    *data, known = next(blocks_of(target.source))
+    common, n_known = kernel.common, kernel.n_constants
+    alone = replace(kernel, common=None)
+    residuals = [alone(point, anchor, *data, known[:, :n_known].copy()) for point in points]
+    of_few = [alone(point, anchor, *common.block) @ common.combinations for point in points]
+    expected = residuals[0] - residuals[1] - known[:, n_known:] @ (of_few[0] - of_few[1])
+    found = kernel(*points, *data, known)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
+    assert np.abs(found).sum() < 0.01 * np.abs(residuals[0] - residuals[1]).sum()
+    weights = standing.proposal.surrogate.exact.rows.weights
+    total = sum(block[-1][:, n_known:].sum(axis=0) for block in blocks_of(target.source))
+    np.testing.assert_allclose(
+        np.sort(common.combinations @ total)[-weights.size :], np.sort(weights)
+    )
 
 
 def test_weights_are_in_all_derivatives(standing, rng):
@@ -241,5 +264,5 @@ def test_a_posterior_far_from_normal_has_the_moments_of_quadrature(curve, standi
 
 
 def test_none_stand_for_all_that_do_not_hold_at_other_points(curve, monkeypatch):
-    monkeypatch.setattr(kept_rows, "_LEFT", 0.0)
+    monkeypatch.setattr(kept_rows, "_CLOSE", 0.0)
     assert step_of(curve).target.surrogate is None

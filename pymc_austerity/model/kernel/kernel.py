@@ -152,7 +152,9 @@ def source_of(
         value.append(_called("expansion", expanded, points["fixed"], rows, "fixed"))
     elif order > 0:
         value += [f"constants[i, {k + a}] * {_step(a)}" for a in range(k)]
-        value += _second_order(k) if order > 1 else []
+        value += [*_second_order(k)] * (order > 1) + ["common"]
+        before += ["n_entries = starts[n_terms]"]
+        row += _of_common_functions(_n_constants(k))
     functions = _FUNCTIONS.format(
         **_function(formula),
         expansion=module,
@@ -305,12 +307,46 @@ def _second_order(k: int) -> list[str]:
     return pieces
 
 
+def _of_common_functions(first: int) -> list[str]:
+    """A combination of functions that rows share; its coefficients follow the derivatives."""
+    entry = "n_entries + np.uint64(j)"
+    return [
+        "common = 0.0",
+        f"for j in range(constants.shape[1] - {first}):",
+        f"    common += constants[i, {first} + j] * (proposed[{entry}] - current[{entry}])",
+    ]
+
+
+def _n_constants(k: int) -> int:
+    """Predictors, first derivatives and second ones of a row."""
+    return 2 * k + k * (k + 1) // 2
+
+
 def _step(a: int | str) -> str:
     return f"(new_{a} - old_{a})"
 
 
 def _middle(a: int | str, fixed: str) -> str:
     return f"(0.5 * (new_{a} + old_{a}) - {fixed})"
+
+
+@dataclass(frozen=True, eq=False)
+class CommonFunctions:
+    r"""Functions of a point that are combinations of the residuals of a few rows.
+
+    Attributes
+    ----------
+    block : tuple of arrays
+        Data of m rows, and their constants.
+    anchor : float array
+        The point about which these are expanded.
+    combinations : float array, shape (m, r)
+        Of their residuals, for each of the functions.
+    """
+
+    block: tuple[NDArray, ...]
+    anchor: NDArray[np.float64]
+    combinations: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,14 +367,16 @@ class Kernel(Generated):
     types : tuple of (str, int)
         Dtype and ndim of the arrays of a block.
     starts : unsigned int array
-        Where the entries begin that each term of the predictors reads.
-        Behind them are the bits of the anchor, in the order of the terms, of a kernel `at` one.
+        Where the entries begin that each term of the predictors reads. Behind them is where those
+        end, of a kernel with constants, or the bits of the anchor, of a kernel `at` one.
     entries : int array or None
         Entries of the point to be put in the order of the terms; None where the terms read
         contiguous entries of the point itself.
     by_row : bool
         Whether rows are expanded when they are read, about the anchor that `at` gives, instead of
         with constants.
+    common : CommonFunctions or None
+        Functions of the point whose combinations are subtracted from the residuals.
     """
 
     by_address: ClassVar = ("differences_at", 7, numba.void)
@@ -349,6 +387,7 @@ class Kernel(Generated):
     starts: NDArray[np.uint64]
     entries: NDArray[np.int64] | None
     by_row: bool = False
+    common: CommonFunctions | None = None
 
     def __call__(self, proposed: NDArray, current: NDArray, *block: NDArray) -> NDArray[np.float64]:
         """Differences of the log-densities of rows, float64 array, shape (m,), nats.
@@ -359,19 +398,20 @@ class Kernel(Generated):
         *block : array
             One for each leaf, rows on axis 0, C-contiguous. For residuals one more: constants at
             the anchor, float64, shape (m, `n_constants`): the k predictors, the k first
-            derivatives, and the upper triangle of the second derivatives by rows.
+            derivatives, and the upper triangle of the second derivatives by rows; then the
+            coefficients of the common functions.
         """
-        n_rows = len(block[0])
-        rows, out = np.arange(n_rows, dtype=np.uint64), np.empty(n_rows)
-        new, old = self.ordered(proposed), self.ordered(current)
+        return self._between(self.ordered(proposed), self.ordered(current), block)
+
+    def _between(self, new: NDArray, old: NDArray, block: Sequence[NDArray]) -> NDArray[np.float64]:
+        rows, out = np.arange(len(block[0]), dtype=np.uint64), np.empty(len(block[0]))
         self._function(new, old, self.starts, rows, out, *block)
         return out
 
     @property
     def n_constants(self) -> int:
-        """Numbers stored for each row: 2k + k(k+1)/2, or none."""
-        k = self.n_predictors
-        return (2 * k + k * (k + 1) // 2) * (self.order > 0 and not self.by_row)
+        """Derivatives stored for each row, 2k + k(k+1)/2 numbers, or none."""
+        return _n_constants(self.n_predictors) * (self.order > 0 and not self.by_row)
 
     def at(self, anchor: NDArray) -> "Kernel":
         """The kernel that expands rows about an anchor, shape (d,)."""
@@ -386,9 +426,17 @@ class Kernel(Generated):
         return self(proposed, current, *block, *no_expansion)
 
     def ordered(self, point: NDArray) -> NDArray[np.float64]:
-        """Entries of a point as the compiled function takes them."""
+        """Entries of a point as the compiled function takes them, and the common functions."""
         point = np.ascontiguousarray(point, dtype=np.float64)
-        return point if self.entries is None else point.take(self.entries)
+        point = point if self.entries is None else point.take(self.entries)
+        if self.common is None:
+            return point
+        residuals = self._between(point, self.common.anchor, self.common.block)
+        return np.concatenate([point, residuals @ self.common.combinations])
+
+    def sharing(self, common: "CommonFunctions") -> "Kernel":
+        """The kernel of residuals that are known up to combinations of common functions."""
+        return replace(self, common=replace(common, anchor=self.ordered(common.anchor)))
 
     def compile(self) -> None:
         """Compile now, or read what an earlier process compiled."""
@@ -434,7 +482,11 @@ def written_kernel(structure: RowStructure, order: int, *, by_row: bool = False)
     """The same, not yet compiled."""
     layout, types = row_formula_of(structure), structure.types
     source = source_of(layout, types, order, by_row=by_row)
-    return Kernel(source, order, len(layout.lines), types, *_positions(layout), by_row)
+    starts, entries = _positions(layout)
+    if order > 0 and not by_row:
+        n_entries = structure.size if entries is None else entries.size
+        starts = np.append(starts, np.uint64(n_entries))
+    return Kernel(source, order, len(layout.lines), types, starts, entries, by_row)
 
 
 def _positions(layout: RowFormula) -> tuple[NDArray[np.uint64], NDArray[np.int64] | None]:
