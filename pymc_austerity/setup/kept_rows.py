@@ -367,7 +367,8 @@ def represent(
     is_usual = about.surrogate is None and anchor.is_smooth
     if not (is_possible and is_usual and anchor.point.size <= _MOST_ENTRIES):
         return None
-    if not np.sqrt(np.mean([values.sum() ** 2 / 2.0 for values in changes])) > _FAR:
+    between_draws = np.sqrt(np.mean([values.sum() ** 2 / 2.0 for values in changes]))
+    if kept is None and not between_draws > _FAR:
         return None
     which = _candidates(scores, problem.prepared.rng)
     candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
