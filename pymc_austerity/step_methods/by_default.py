@@ -83,7 +83,7 @@ _MODES_SECONDS, _MODES_SHARE = 1.0, 0.05
 _MOST_SECONDS_OF_TRANSITION = 0.5
 """A transition of NUTS that is expected to take longer is not tried: it may have 50 times as many
 gradients."""
-_SURE_SECONDS, _SURE_SHARE = 10.0, 0.05
+_SURE_SECONDS, _SURE_SHARE = 30.0, 0.05
 """A longer set-up, also as a share of the run that is expected of NUTS, is interrupted to try NUTS:
 it may take a fifth of what is expected."""
 _TIMES_COMPILED, _OF_COMPILED, _OF_MEASURED = 5.0, 0.5, 0.2
