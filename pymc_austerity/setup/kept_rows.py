@@ -306,12 +306,15 @@ def _of_others(anchor: Anchor, rows: KeptRows, curvatures: NDArray[np.float64]) 
 # ------------------------------------------------------------------ rows that stand for all
 
 
-_POINTS, _CHECKED, _WIDEST = 64, 32, 2.5
-"""Points at which a few rows stand for all, those at which this is checked, and the largest of
-their distances, in standard deviations of the normal approximation."""
-_STANDING, _CLOSE = (12, 16, 24, 32, 48, 64), 0.02
-"""Rows that may stand for all, and what they may leave open of a sum that is far below a nat; of a
-large one the same share."""
+_POINTS, _LOOKED_AT, _WIDEST = 64, 32, 2.5
+"""Points at which a few rows stand for all, those that say whether this is worth it, and their
+largest distance, in standard deviations of the normal approximation."""
+_DIRECTIONS, _CLOSE = (12, 16, 24, 32, 48, 64, 96, 128, 192), 0.005
+"""Directions in which sums at the points are fitted, and what may be left open of a sum that is far
+below a nat; of a large one the same share."""
+_OF_AN_ENTRY, _ROUNDS, _SPREAD, _MOST_SPREAD = 8, 4, 0.05, 0.5
+"""How often rows are chosen, with draws of the surrogate among the points; and by how many nats
+these may differ in what the surrogate leaves open, at the end by how many."""
 _CANDIDATES = 500
 """Rows at random, and as many by their influence, some of which stand for all."""
 _FAR, _FAR_OUT = 0.5, 1.0
@@ -374,34 +377,46 @@ def represent(
     candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
     if isinstance(candidates, str):
         return None
-    weights = _weights_of(candidates, about, kept)
-    if weights is None:
-        return None
-    candidates = candidates.some(np.arange(weights.size), weights)
-    rows = candidates.some(np.flatnonzero(weights), weights[weights > 0.0])
+    points, left = _looked_at(about, kept)
+    for number in range(_ROUNDS if points else 0):
+        weights = _weights_of(candidates, about, points, left)
+        if weights is None:
+            return None
+        candidates = candidates.some(np.arange(weights.size), weights)
+        rows = candidates.some(np.flatnonzero(weights), weights[weights > 0.0])
+        others = _others(about, rows)
+        found = _explored(others, rows, problem)
+        if found is None:
+            return None
+        n_pairs = max(_POINTS, _OF_AN_ENTRY * anchor.point.size) // 2
+        draws = [point for pair in _pairs(found, problem, n_pairs) for point in pair]
+        beyond, totals, known = _beyond_common(residuals, candidates, anchor.point, draws)
+        if not np.isfinite(totals).all():
+            return None
+        if np.std(totals - known) < (_SPREAD if number < _ROUNDS - 1 else _MOST_SPREAD):
+            return about._replace(
+                residuals=beyond,
+                anchor=replace(others, root=found.root),
+                approximation=GaussianApproximation(found.mean, found.root),
+                surrogate=found.surrogate,
+                pairs=_pairs(found, problem),
+                n_standing=rows.weights.size,
+            )
+        points, left = points + draws, np.append(left, totals)
+    return None
+
+
+def _others(about: About, rows: KeptRows) -> Anchor:
+    """The anchor without the terms of the expansion that belong to some rows, by their weights."""
+    at_anchor = about.residuals.at_anchor
+    assert at_anchor is not None
     k = rows.offsets.size // rows.weights.size
-    assert residuals.at_anchor is not None
-    others = _of_others(anchor, rows, residuals.at_anchor(*rows.block)[:, 2 * k :])
-    found = _explored(others, rows, problem)
-    if found is None:
-        return None
-    points = [point for pair in _pairs(found, problem, _POINTS // 2) for point in pair]
-    left = _beyond_common(residuals, candidates, anchor.point, points)
-    if left is None:
-        return None
-    return about._replace(
-        residuals=left,
-        anchor=replace(others, root=found.root),
-        approximation=GaussianApproximation(found.mean, found.root),
-        surrogate=found.surrogate,
-        pairs=_pairs(found, problem),
-        n_standing=rows.weights.size,
-    )
+    return _of_others(about.anchor, rows, at_anchor(*rows.block)[:, 2 * k :])
 
 
 def _beyond_common(
     residuals: Residuals, candidates: KeptRows, anchor: NDArray, points: list[NDArray]
-) -> Residuals | None:
+) -> tuple[Residuals, NDArray[np.float64], NDArray[np.float64]]:
     r"""What is left of residuals if combinations of those of a few rows are subtracted.
 
     Rows that bend alike have residuals that are nearly combinations of few functions:
@@ -426,34 +441,37 @@ def _beyond_common(
 
     Returns
     -------
-    Residuals or None
-        None where rows are not finite at some of the draws.
+    residuals : Residuals
+    totals, known : float arrays, shape (P,), nats
+        Sums of all residuals at the draws, and what the candidates tell of them.
     """
     function = residuals.function
     assert isinstance(function, Kernel)
     of_candidates = _at(points, anchor, function, residuals.block_of(candidates.block))
     if not np.isfinite(of_candidates).all():
-        return None
+        return residuals, np.full(len(points), np.nan), np.zeros(len(points))
     basis, sizes, _ = np.linalg.svd(of_candidates.T, full_matrices=False)
     basis = basis[:, :_MOST_FUNCTIONS][:, sizes[:_MOST_FUNCTIONS] > _SMALLEST * sizes[0]]
     *data, constants = residuals.arrays
-    n_known, done = constants.shape[1], 0
+    n_known, done, totals = constants.shape[1], 0, np.zeros(len(points))
     known = np.empty((len(constants), n_known + basis.shape[1]))
     known[:, :n_known] = constants
     for block in blocks_of(ArrayRows(residuals.arrays)):
         end_if_late()
         following = done + len(block[0])
-        known[done:following, n_known:] = _at(points, anchor, function, block) @ basis
+        values = _at(points, anchor, function, block)
+        known[done:following, n_known:] = values @ basis
+        totals += values.sum(axis=0)
         done = following
-    which = np.argsort(-candidates.weights, kind="stable")[:_POINTS]
+    n_rows = max(_POINTS, np.count_nonzero(candidates.weights))
+    which = np.argsort(-candidates.weights, kind="stable")[:n_rows]
     combinations = np.linalg.lstsq(of_candidates[which].T, basis)[0]
     weights, total = candidates.weights[which], known[:, n_known:].sum(axis=0)
-    if not np.isfinite(total).all():
-        return None
     combinations += np.outer(weights - combinations @ total, total / total.dot(total))
     block = residuals.block_of(candidates.some(which, weights).block)
     shared = function.sharing(CommonFunctions(block, anchor, combinations))
-    return Residuals(shared, [*data, known], residuals.compiled_as)
+    beyond = Residuals(shared, [*data, known], residuals.compiled_as)
+    return beyond, totals, candidates.weights @ of_candidates
 
 
 def _at(
@@ -472,35 +490,41 @@ def _candidates(scores: NDArray[np.float64], rng: np.random.Generator) -> NDArra
     return np.union1d(rng.choice(scores.size, n_rows, replace=False), influential)
 
 
-def _weights_of(rows: KeptRows, about: About, kept: About | None) -> NDArray[np.float64] | None:
-    """Weights of the candidates, most of them 0, if these stand for all rows, shape (m,)."""
+def _looked_at(about: About, kept: About | None) -> tuple[list[NDArray], NDArray[np.float64]]:
+    """Points, and what the expansion leaves open there, nats; none if that is little.
+
+    What is left of it with rows that are kept decides.
+    """
     anchor, rng = about.anchor, about.problem.prepared.rng
-    widths = rng.uniform(0.0, _WIDEST, _POINTS + _CHECKED)
+    widths = rng.uniform(0.0, _WIDEST, _POINTS + _LOOKED_AT)
     noise = rng.standard_normal((widths.size, anchor.point.size))
     points = list(anchor.point + (widths[:, None] * noise) @ anchor.root.T)
-    fitted, checked = points[:_POINTS], points[_POINTS:]
-    left = np.array([_left_open(about, point) for point in checked])
-    usual = left - [_known(about, kept, point) for point in checked]
+    left = np.array([_left_open(about, point) for point in points[:_LOOKED_AT]])
+    usual = left - [_known(about, kept, point) for point in points[:_LOOKED_AT]]
     if not np.sqrt(np.mean(np.square(usual))) > _FAR_OUT:
-        return None
-    left = np.append([_left_open(about, point) for point in fitted], left)
+        return [], left
+    return points, np.append(left, [_left_open(about, point) for point in points[_LOOKED_AT:]])
+
+
+def _weights_of(
+    rows: KeptRows, about: About, points: list[NDArray], left: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Weights of the candidates, most of them 0, if these stand for all rows, shape (m,)."""
+    anchor = about.anchor
     sums = left + [anchor.expansion(point, anchor.point) for point in points]
     values = np.array([rows.values(point) for point in points]) - rows.values(anchor.point)
     if not (np.isfinite(sums).all() and np.isfinite(values).all()):
         return None
     scale = 1.0 / (1.0 + np.abs(sums))
-    weighted, expected = values * scale[:, None], sums * scale
-    (values, checked_values), (sums, checked_sums) = (
-        np.split(array, [_POINTS]) for array in (weighted, expected)
-    )
+    values, sums = values * scale[:, None], sums * scale
     directions = np.linalg.svd(values, full_matrices=False)[0].T
-    for n_rows in _STANDING:  # as many equations have a solution with as many rows
-        some = directions[:n_rows]
+    for n_directions in _DIRECTIONS:  # so many equations have a solution with as many rows
+        some = directions[:n_directions]
         try:
             weights, _ = nnls(some @ values, some @ sums)
         except RuntimeError:  # it does not converge
             continue
-        if np.sqrt(np.mean(np.square(checked_values @ weights - checked_sums))) < _CLOSE:
+        if np.sqrt(np.mean(np.square(values @ weights - sums))) < _CLOSE:
             return weights
     return None
 

@@ -52,7 +52,10 @@ def model():
 
 @pytest.fixture(scope="module")
 def step(model):
-    return step_of(model)
+    """With rows that are kept, where others could stand for all."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(choose, "represent", lambda *args: None)
+        return step_of(model)
 
 
 def points_near(step, rng, n=4):
@@ -196,7 +199,7 @@ def test_few_rows_stand_for_all(curve, standing, rng):
     target, surrogate = standing.target, standing.proposal.surrogate
     assert target.n_kept == 0 and target.source.n_rows == N_ROWS
     n_standing = surrogate.exact.rows.weights.size
-    assert 0 < n_standing <= kept_rows._POINTS
+    assert 0 < n_standing < 20
     assert f"{n_standing} rows with weights stand for all" in standing.explain()
     density, start = curve.compile_logp(), curve.initial_point()
     new, old = points_near(standing, rng, 2)
@@ -263,6 +266,21 @@ def test_a_posterior_far_from_normal_has_the_moments_of_quadrature(curve, standi
     assert float(idata.sample_stats["accepted"].mean()) > 0.9
 
 
-def test_none_stand_for_all_that_do_not_hold_at_other_points(curve, monkeypatch):
-    monkeypatch.setattr(kept_rows, "_CLOSE", 0.0)
+@pytest.mark.parametrize("limits", [["_CLOSE"], ["_SPREAD", "_MOST_SPREAD"]])
+def test_none_stand_for_all_that_do_not_hold_at_draws_of_the_surrogate(limits, curve, monkeypatch):
+    for limit in limits:
+        monkeypatch.setattr(kept_rows, limit, 0.0)
     assert step_of(curve).target.surrogate is None
+
+
+def test_draws_of_the_surrogate_are_points_of_the_next_choice(curve, monkeypatch):
+    numbers, choose_rows = [], kept_rows._weights_of
+
+    def noted(rows, about, points, left):
+        numbers.append(len(points))
+        monkeypatch.setattr(kept_rows, "_SPREAD", 0.0 if len(numbers) == 1 else 1.0)
+        return choose_rows(rows, about, points, left)
+
+    monkeypatch.setattr(kept_rows, "_weights_of", noted)
+    assert "stand for all" in step_of(curve).explain()
+    assert numbers == [96, 96 + 64]
