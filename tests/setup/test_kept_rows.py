@@ -54,8 +54,12 @@ def model():
 def step(model):
     """With rows that are kept, where others could stand for all."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(choose, "represent", lambda *args: None)
+        without_standing(monkeypatch)
         return step_of(model)
+
+
+def without_standing(monkeypatch):
+    monkeypatch.setattr(choose, "represent", lambda *args: None)
 
 
 def points_near(step, rng, n=4):
@@ -93,6 +97,7 @@ def test_a_surrogate_without_expansion_has_all_rows(step, rng):
 
 
 def test_compiled_transitions_are_those_of_python(step, model, monkeypatch):
+    without_standing(monkeypatch)
     assert_alike_in_python(step, model, monkeypatch, ("a", "b"))
 
 
@@ -159,7 +164,7 @@ def test_before_all_rows_are_read_for_proposals_that_are_rejected(model, monkeyp
     monkeypatch.setattr(together, "_WORTH", np.inf)
     monkeypatch.setattr(together, "_seconds_of_all", lambda *args: 0.0)
     monkeypatch.setattr(together, "acceptance", lambda log_weights: 0.6)
-    monkeypatch.setattr(choose, "represent", lambda *args: None)
+    without_standing(monkeypatch)
     assert built(model, control_variates="auto").target.n_kept > 0
 
 
