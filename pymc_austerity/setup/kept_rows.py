@@ -312,16 +312,18 @@ largest distance, in standard deviations of the normal approximation."""
 _DIRECTIONS, _CLOSE = (12, 16, 24, 32, 48, 64, 96, 128, 192), 0.005
 """Directions in which sums at the points are fitted, and what may be left open of a sum that is far
 below a nat; of a large one the same share."""
-_OF_AN_ENTRY, _ROUNDS, _SPREAD, _MOST_SPREAD = 8, 4, 0.05, 0.5
-"""How often rows are chosen, with draws of the surrogate among the points; and by how many nats
-these may differ in what the surrogate leaves open, at the end by how many."""
+_OF_AN_ENTRY, _ROUNDS, _SPREAD, _MOST_SPREAD = 20, 4, 0.05, 0.5
+"""Draws of the surrogate for each entry of a point; how often rows are chosen, with such draws
+among the points; and by how many nats these may differ in what the surrogate leaves open, at the
+end by how many."""
 _CANDIDATES = 500
 """Rows at random, and as many by their influence, some of which stand for all."""
 _FAR, _FAR_OUT = 0.5, 1.0
 """Nats that are left open between draws and at these points, from which a few rows may stand for
 all."""
-_MOST_FUNCTIONS, _SMALLEST = 12, 1e-6
-"""Common functions of the rows, and the smallest that these may be, relative to the largest."""
+_LEFT, _MOST_FUNCTIONS, _MOST_NUMBERS = 1e-3, 40, 30_000_000
+"""Nats that common functions of the rows may leave open of all rows, of each its size; and how many
+functions there may be, and numbers that are stored for all rows."""
 _MOST_ENTRIES = 20
 """Entries of a point with more of which no few points say how the rows behave."""
 
@@ -450,9 +452,8 @@ def _beyond_common(
     of_candidates = _at(points, anchor, function, residuals.block_of(candidates.block))
     if not np.isfinite(of_candidates).all():
         return residuals, np.full(len(points), np.nan), np.zeros(len(points))
-    basis, sizes, _ = np.linalg.svd(of_candidates.T, full_matrices=False)
-    basis = basis[:, :_MOST_FUNCTIONS][:, sizes[:_MOST_FUNCTIONS] > _SMALLEST * sizes[0]]
     *data, constants = residuals.arrays
+    basis = _principal(of_candidates, len(constants))
     n_known, done, totals = constants.shape[1], 0, np.zeros(len(points))
     known = np.empty((len(constants), n_known + basis.shape[1]))
     known[:, :n_known] = constants
@@ -465,13 +466,22 @@ def _beyond_common(
         done = following
     n_rows = max(_POINTS, np.count_nonzero(candidates.weights))
     which = np.argsort(-candidates.weights, kind="stable")[:n_rows]
-    combinations = np.linalg.lstsq(of_candidates[which].T, basis)[0]
+    combinations: Any = np.linalg.lstsq(of_candidates[which].T, basis)[0]
     weights, total = candidates.weights[which], known[:, n_known:].sum(axis=0)
     combinations += np.outer(weights - combinations @ total, total / total.dot(total))
     block = residuals.block_of(candidates.some(which, weights).block)
     shared = function.sharing(CommonFunctions(block, anchor, combinations))
     beyond = Residuals(shared, [*data, known], residuals.compiled_as)
     return beyond, totals, candidates.weights @ of_candidates
+
+
+def _principal(values: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+    """Principal components of rows at points, as many as leave little of all rows, shape (P, r)."""
+    basis = np.linalg.svd(values.T, full_matrices=False)[0]
+    squares = np.square(values @ basis)[:, ::-1]
+    left = np.sqrt(np.cumsum(squares, axis=1)[:, ::-1] / len(basis)).mean(axis=0) * n_rows
+    enough = np.count_nonzero(left > _LEFT)
+    return basis[:, : max(1, min(enough, _MOST_FUNCTIONS, _MOST_NUMBERS // n_rows))]
 
 
 def _at(

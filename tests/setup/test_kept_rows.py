@@ -230,7 +230,7 @@ def test_rows_share_functions_of_few_of_them(standing, rng):
     expected = residuals[0] - residuals[1] - known[:, n_known:] @ (of_few[0] - of_few[1])
     found = kernel(*points, *data, known)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-12)
-    assert np.abs(found).sum() < 0.01 * np.abs(residuals[0] - residuals[1]).sum()
+    assert np.abs(found).sum() < 0.05 * np.abs(residuals[0] - residuals[1]).sum()
     weights = standing.proposal.surrogate.exact.rows.weights
     total = sum(block[-1][:, n_known:].sum(axis=0) for block in blocks_of(target.source))
     np.testing.assert_allclose(
