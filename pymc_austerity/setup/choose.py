@@ -24,7 +24,12 @@ from pymc_austerity.setup.exact import (
     sampling_in_memory,
     with_stored_rows,
 )
-from pymc_austerity.setup.kept_rows import keep, keep_influential, represent
+from pymc_austerity.setup.kept_rows import (
+    is_far_from_normal,
+    keep,
+    keep_influential,
+    represent,
+)
 from pymc_austerity.setup.row_bounds import BoundedRows, NotExactError, time_for_bounds
 from pymc_austerity.setup.target import About, NoPlan, Target
 from pymc_austerity.setup.together import Together, together
@@ -35,6 +40,8 @@ _INFLUENCE = "measuring the influence of the rows"
 _FEWEST_ACCEPTED = 0.5
 """Share of accepted draws of a normal approximation below which moves on a surrogate that keeps
 some rows are better, although a sequential test then decides."""
+_MANY_ROWS = 1_000
+"""Rows of a first look that take longer than a trajectory on a surrogate of few rows."""
 
 
 def choose(about: About) -> Target:
@@ -133,8 +140,10 @@ def _kept(rows: ScoredRows) -> ScoredRows | None:
     """The other rows, where some are kept as they are; or all, where some stand for them."""
     rows.about.say("looking for rows to keep")
     kept = keep_influential(rows.about, rows.scores)
-    found = represent(rows.about, rows.scores, rows.checked, kept) or kept
-    return None if found is None else ScoredRows.of(found)
+    is_far = kept is not None or rows.n_first > _MANY_ROWS or is_far_from_normal(rows.checked)
+    found = represent(rows.about, rows.scores, kept) if is_far else None
+    chosen = found or kept
+    return None if chosen is None else ScoredRows.of(chosen)
 
 
 def _target_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Target:

@@ -328,12 +328,12 @@ _MOST_ENTRIES = 20
 """Entries of a point with more of which no few points say how the rows behave."""
 
 
-def represent(
-    about: About,
-    scores: NDArray[np.float64],
-    changes: list[NDArray[np.float64]],
-    kept: About | None,
-) -> About | None:
+def is_far_from_normal(changes: list[NDArray[np.float64]]) -> bool:
+    """Whether residuals of all rows between some pairs of draws, nats, have large sums."""
+    return bool(np.sqrt(np.mean([values.sum() ** 2 / 2.0 for values in changes])) > _FAR)
+
+
+def represent(about: About, scores: NDArray[np.float64], kept: About | None) -> About | None:
     r"""Let a few rows with weights stand for all, where the posterior is not nearly normal.
 
     .. math:: S(\theta) = \log \rho(\theta)
@@ -351,8 +351,6 @@ def represent(
         Rows in memory and their expansion of second order.
     scores : float array, shape (N,)
         Influence of each row.
-    changes : list of float arrays, shape (N,), nats
-        Residuals of the rows between pairs of draws.
     kept : About or None
         The same with influential rows that are kept.
 
@@ -371,9 +369,6 @@ def represent(
     is_possible = about.may.keep_rows and residuals.is_stored and residuals.at_anchor is not None
     is_usual = about.surrogate is None and anchor.is_smooth
     if not (is_possible and is_usual and anchor.point.size <= _MOST_ENTRIES):
-        return None
-    between_draws = np.sqrt(np.mean([values.sum() ** 2 / 2.0 for values in changes]))
-    if kept is None and not between_draws > _FAR:
         return None
     which = _candidates(scores, problem.prepared.rng)
     candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
