@@ -289,3 +289,13 @@ def test_draws_of_the_surrogate_are_points_of_the_next_choice(curve, monkeypatch
     monkeypatch.setattr(kept_rows, "_weights_of", noted)
     assert "stand for all" in step_of(curve).explain()
     assert numbers == [96, 96 + 64]
+
+
+def test_rows_stand_for_all_where_decisions_on_all_rows_would_stay_in_tails(curve, monkeypatch):
+    """Three in four draws of the normal approximation are accepted, which would do elsewhere."""
+    monkeypatch.setattr(together, "_WORTH", np.inf)
+    monkeypatch.setattr(together, "_seconds_of_all", lambda *args: 0.0)
+    monkeypatch.setattr(together, "acceptance", lambda log_weights: 0.76)
+    assert "stand for all" in built(curve, control_variates="auto").explain()
+    without_standing(monkeypatch)
+    assert "64 of them are evaluated on all rows" in built(curve, control_variates="auto").explain()
