@@ -156,6 +156,7 @@ class TestTheChoice:
         monkeypatch.setattr(by_default, "_time_for_setup", lambda size: 1e3)
         monkeypatch.setattr(by_default, "MOST_ENTRIES", 10)
         monkeypatch.setattr(by_default, "_few_rows", lambda size: "")
+        monkeypatch.setattr(by_default, "reason_against", lambda *args: "")  # of measured times
 
     def test_wide_sparse_models(self, rng):
         model = hierarchical(rng)
