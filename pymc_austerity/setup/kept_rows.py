@@ -248,12 +248,10 @@ def keep(about: About, which: NDArray[np.intp], *, only_if_needed: bool = True) 
         Whether to return None where rows are smooth and a normal approximation does as well.
     """
     problem = about.problem
-    block, at_anchor = tuple(a[which] for a in about.residuals.data), about.residuals.at_anchor
-    rows = kept_rows(problem, block)
-    if isinstance(rows, str) or at_anchor is None:
+    rows = kept_rows(problem, tuple(array[which] for array in about.residuals.data))
+    if isinstance(rows, str) or about.residuals.at_anchor is None:
         return None
-    k = len(rows.offsets) // which.size
-    anchor = _of_others(about.anchor, rows, at_anchor(*block)[:, 2 * k :])
+    anchor = _of_others(about, rows)
     if only_if_needed:
         known = KnownDifference(problem.row_free_difference, rows)
         if anchor.is_smooth and is_nearly_normal(known, anchor, _ENOUGH):
@@ -296,10 +294,13 @@ def _most_influential(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.sort(falling[: int(np.searchsorted(held, _SHARE * scores.sum())) + 1])
 
 
-def _of_others(anchor: Anchor, rows: KeptRows, curvatures: NDArray[np.float64]) -> Anchor:
-    """The anchor with the sums over all other rows."""
+def _of_others(about: About, rows: KeptRows) -> Anchor:
+    """The anchor with the sums over all rows but some, by their weights."""
+    anchor, at_anchor = about.anchor, about.residuals.at_anchor
+    assert at_anchor is not None
+    k = rows.offsets.size // rows.weights.size
     _, gradient = rows(anchor.point)
-    hessian = anchor.hessian - rows.hessian(curvatures)
+    hessian = anchor.hessian - rows.hessian(at_anchor(*rows.block)[:, 2 * k :])
     return replace(anchor, gradient=anchor.gradient - gradient, hessian=hessian)
 
 
@@ -342,7 +343,8 @@ def represent(about: About, scores: NDArray[np.float64], kept: About | None) -> 
 
     with the residuals R of the rows beyond these expansions. Any sum of rows at P points is a
     combination of at most P rows with weights that are not negative (Caratheodory). Non-negative
-    least squares finds one, of candidates; other points show whether it holds between these points.
+    least squares finds one, of candidates; draws of S show whether it holds there, too, and are
+    further points where it does not.
     Decisions sample all rows, of which combinations of these residuals tell the most.
 
     Parameters
@@ -370,18 +372,20 @@ def represent(about: About, scores: NDArray[np.float64], kept: About | None) -> 
     is_usual = about.surrogate is None and anchor.is_smooth
     if not (is_possible and is_usual and anchor.point.size <= _MOST_ENTRIES):
         return None
+    points, left = _looked_at(about, kept)
+    if not points:
+        return None
     which = _candidates(scores, problem.prepared.rng)
     candidates = kept_rows(problem, tuple(array[which] for array in residuals.data))
     if isinstance(candidates, str):
         return None
-    points, left = _looked_at(about, kept)
-    for number in range(_ROUNDS if points else 0):
+    for number in range(_ROUNDS):
         weights = _weights_of(candidates, about, points, left)
         if weights is None:
             return None
-        candidates = candidates.some(np.arange(weights.size), weights)
+        candidates = replace(candidates, weights=weights)
         rows = candidates.some(np.flatnonzero(weights), weights[weights > 0.0])
-        others = _others(about, rows)
+        others = _of_others(about, rows)
         found = _explored(others, rows, problem)
         if found is None:
             return None
@@ -401,14 +405,6 @@ def represent(about: About, scores: NDArray[np.float64], kept: About | None) -> 
             )
         points, left = points + draws, np.append(left, totals)
     return None
-
-
-def _others(about: About, rows: KeptRows) -> Anchor:
-    """The anchor without the terms of the expansion that belong to some rows, by their weights."""
-    at_anchor = about.residuals.at_anchor
-    assert at_anchor is not None
-    k = rows.offsets.size // rows.weights.size
-    return _of_others(about.anchor, rows, at_anchor(*rows.block)[:, 2 * k :])
 
 
 def _beyond_common(

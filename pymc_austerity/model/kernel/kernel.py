@@ -152,7 +152,8 @@ def source_of(
         value.append(_called("expansion", expanded, points["fixed"], rows, "fixed"))
     elif order > 0:
         value += [f"constants[i, {k + a}] * {_step(a)}" for a in range(k)]
-        value += [*_second_order(k)] * (order > 1) + ["common"]
+        value += _second_order(k) if order > 1 else []
+        value.append("common")
         before += ["n_entries = starts[n_terms]"]
         row += _of_common_functions(_n_constants(k))
     functions = _FUNCTIONS.format(
