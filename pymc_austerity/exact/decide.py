@@ -125,16 +125,15 @@ def _weigh(
     found: NDArray[np.float64],
     uniform: NDArray[np.float64],
     rounding: float,
+    weights: NDArray[np.float64],
+    ratios: NDArray[np.float64],
     together: bool,
-) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+) -> int:
     """Also the residuals of candidates over their bounds."""
-    n_candidates = found.size - its.n_read
-    weights, ratios = np.zeros(1 if together else its.n_groups), np.empty(n_candidates)
-    for number in range(n_candidates):
+    for number in range(ratios.size):
         k = its.n_read + number
         ratios[number] = found[k] / its.bounds[groups[k]]
-    beyond = weigh(its, groups, found, uniform, n_candidates, rounding, weights, together)
-    return beyond, weights, ratios
+    return weigh(its, groups, found, uniform, ratios.size, rounding, weights, together)
 
 
 def weights_of_rows(
@@ -170,13 +169,13 @@ def weights_of_rows(
     BoundViolatedError
         The residual of a row exceeds its bound; the row is named by its position in storage.
     """
-    n_candidates = uniform.size // 2
+    n_candidates, weights = uniform.size // 2, np.zeros(1 if together else its.n_groups)
     if not its.n_read + n_candidates:
-        return Weights(np.zeros(1 if together else its.n_groups), 0, uniform)
+        return Weights(weights, 0, uniform)
     rows, groups = selected(its, uniform, n_candidates)
     rows = rows if positions is None else positions[rows]
-    found = residuals(rows)
-    k, weights, ratios = _weigh(its, groups, found, uniform, rounding, together)
+    found, ratios = residuals(rows), np.empty(n_candidates)
+    k = _weigh(its, groups, found, uniform, rounding, weights, ratios, together)
     if k >= 0:
         raise BoundViolatedError(int(rows[k]), float(found[k]), float(its.bounds[groups[k]]))
     return Weights(weights, rows.size, ratios)

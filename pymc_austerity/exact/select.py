@@ -291,10 +291,20 @@ def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: 
 
 
 @compiled_once
+def _select(
+    its: Candidates,
+    uniform: NDArray[np.float64],
+    n_candidates: int,
+    rows: NDArray[np.int64],
+    groups: NDArray[np.int64],
+) -> None:
+    select(its, uniform, n_candidates, rows, groups)
+
+
 def selected(
     its: Candidates, uniform: NDArray[np.float64], n_candidates: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows and groups that `select` fills in."""
     rows, groups = np.empty((2, its.n_read + n_candidates), dtype=np.int64)
-    select(its, uniform, n_candidates, rows, groups)
+    _select(its, uniform, n_candidates, rows, groups)
     return rows, groups

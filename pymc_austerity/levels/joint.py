@@ -185,7 +185,7 @@ class PartlyNonCentered:
 
     `jump` is one such move, with one decision. `move` decides without reading rows, as if their
     expansion were exact. After any number of moves of the latter kind, `decide` reads rows once,
-    for the residuals between the first and the last point.
+    for the residuals between the last point and that where a jump, or nothing, had led.
 
     Parameters
     ----------
@@ -197,8 +197,6 @@ class PartlyNonCentered:
         Entries of other blocks, which move.
     tilt : float array, shape (n_entries,), optional
         Estimated gradient of the remainder of the expansion, which `move` adds to its decisions.
-    inflation : float
-        Factor of the bounds of rows.
 
     References
     ----------
@@ -216,10 +214,8 @@ class PartlyNonCentered:
         theta: NDArray[np.float64],
         entries: NDArray[np.int64],
         tilt: NDArray[np.float64] | None = None,
-        inflation: float = 1.0,
     ) -> None:
         self.entries = entries
-        self._inflation = inflation
         self._tilt = np.zeros(entries.size) if tilt is None else tilt
         self.theta = theta
         self._posterior = posterior
@@ -237,11 +233,19 @@ class PartlyNonCentered:
         return point
 
     def jump(
-        self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator
+        self,
+        values: NDArray[np.float64],
+        log_ratio: float,
+        rng: np.random.Generator,
+        inflation: float = 1.0,
     ) -> Moved:
-        """One move with its decision; the parameters are those of `move`."""
-        proposed, _, log_ratio = self._proposed(values, log_ratio)
-        return self._decided(proposed, self.theta, log_ratio, rng)
+        """One move with its decision, for which bounds are inflated; otherwise as `move`."""
+        proposed, volume, log_ratio = self._proposed(values, log_ratio)
+        moved = self._decided(proposed, self.theta, log_ratio, rng, inflation)
+        if moved.point is proposed:  # where levels have kept their standardized position
+            self.theta = self._begun = proposed
+            self._volume = volume
+        return moved
 
     def move(self, values: NDArray[np.float64], log_ratio: float, threshold: float) -> bool:
         """Propose values of the entries; return whether they were accepted.
@@ -322,13 +326,13 @@ class PartlyNonCentered:
             log_ratio += float(levels.expansion(slopes, new, old).sum())
         return proposed, volume, log_ratio
 
-    def decide(self, rng: np.random.Generator) -> Moved:
-        """Keep all accepted moves, or return to the first point."""
+    def decide(self, rng: np.random.Generator, inflation: float = 1.0) -> Moved:
+        """Keep all accepted moves, or return to the first point; bounds of rows are inflated."""
         if self.theta is self._begun:
             return Moved(self.theta, 0.0, 0)
         moved = self.theta[self.entries] - self._begun[self.entries]
         log_ratio = -float(self._tilt.dot(moved))
-        return self._decided(self.theta, self._begun, log_ratio, rng)
+        return self._decided(self.theta, self._begun, log_ratio, rng, inflation)
 
     def _decided(
         self,
@@ -336,9 +340,10 @@ class PartlyNonCentered:
         theta: NDArray[np.float64],
         log_ratio: float,
         rng: np.random.Generator,
+        inflation: float,
     ) -> Moved:
         where = (self._posterior, self._factor, (proposed, theta))
-        return decided(*where, log_ratio, rng, self._inflation)
+        return decided(*where, log_ratio, rng, inflation)
 
 
 _MOST_WORK = 1e8
@@ -466,8 +471,9 @@ def move_jointly(
     distance = normal.standard(coordinates[None])
     there, log_ratio = _crank_nicolson(distance - offset, correlation, rng)
     values = left + block.directions @ normal.values(there + offset)[0]
-    along = PartlyNonCentered(posterior, 0, theta, block.entries, inflation=inflation)
-    moved = along.jump(posterior.anchor[block.entries] + values, float(log_ratio[0]), rng)
+    along = PartlyNonCentered(posterior, 0, theta, block.entries)
+    there = posterior.anchor[block.entries] + values
+    moved = along.jump(there, float(log_ratio[0]), rng, inflation)
     return moved._replace(distance=distance[0])
 
 

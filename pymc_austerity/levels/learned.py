@@ -1,6 +1,7 @@
 """What a chain learns, while it tunes, of the normal approximations of its blocks."""
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,22 +33,21 @@ class Center(NamedTuple):
     ----------
     mean : float array
         Of the distances so far, with linearly growing weights: the first ones count least.
+    offset : float array
+        The mean, shrunk by its noise: in many entries that would move the approximation away.
     n_steps : int
         Number of distances.
     """
 
     mean: NDArray[np.float64]
+    offset: NDArray[np.float64]
     n_steps: int = 0
 
     def step(self, shown: NDArray[np.float64]) -> "Center":
         """The same after one more distance."""
         n_steps = self.n_steps + 1
-        return Center(linear_average(self.mean, shown, n_steps), n_steps)
-
-    @property
-    def offset(self) -> NDArray[np.float64]:
-        """The mean, shrunk by its noise: in many entries that would move the approximation away."""
-        return shrunk(self.mean, _NOISE / max(self.n_steps, 1))
+        mean = linear_average(self.mean, shown, n_steps)
+        return Center(mean, shrunk(mean, _NOISE / n_steps), n_steps)
 
 
 def shrunk(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -78,6 +78,7 @@ class SplitNormals(NamedTuple):
     above: NDArray[np.float64]
 
     @classmethod
+    @lru_cache(8)
     def standard(cls, shape: tuple[int, ...]) -> "SplitNormals":
         """Standard normal distributions."""
         return cls(np.zeros(shape), np.ones(shape), np.ones(shape))
@@ -168,7 +169,7 @@ class LevelShapes(NamedTuple):
         return self._replace(split=split)
 
 
-_UNKNOWN = Center(np.zeros(()))
+_UNKNOWN = Center(np.zeros(()), np.zeros(()))
 
 
 class Learned(NamedTuple):

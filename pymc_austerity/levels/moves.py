@@ -282,7 +282,8 @@ def move_levels(
         together = float(posterior.row_free_part(following, theta)) - float(prior[accept].sum())
         if not -rng.standard_exponential() < together:
             accept, following = np.zeros_like(accept), theta
-    made = Moved(following, float(accept.mean()), n_rows, verdicts=verdicts)
+    share = np.count_nonzero(accept) / accept.size
+    made = Moved(following, share, n_rows, verdicts=verdicts)
     return made._replace(distance=distance, drawn=(is_near, accept))
 
 

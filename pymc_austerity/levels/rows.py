@@ -61,7 +61,7 @@ def _reaches(its: Measured, norms: NDArray[np.float64], points: Points) -> NDArr
     n_blocks, q = entries.shape
     reaches = np.empty((3, n_blocks))
     for g in range(n_blocks):
-        first = second = third = 0.0
+        first = second = third = u = v = 0.0
         for i in range(q):
             u = v = 0.0
             for j in range(q):
@@ -69,9 +69,13 @@ def _reaches(its: Measured, norms: NDArray[np.float64], points: Points) -> NDArr
                 u += scale * (before[entry] - anchor[entry])
                 v += scale * (after[entry] - anchor[entry])
             first, second, third = first + u * u, second + v * v, third + (v - u) * (v - u)
-        reaches[0, g] = norms[g] * math.sqrt(first)
-        reaches[1, g] = norms[g] * math.sqrt(second)
-        reaches[2, g] = norms[g] * math.sqrt(third)
+        if q == 1:
+            first, second, third = abs(u), abs(v), abs(v - u)
+        else:
+            first, second, third = math.sqrt(first), math.sqrt(second), math.sqrt(third)
+        reaches[0, g] = norms[g] * first
+        reaches[1, g] = norms[g] * second
+        reaches[2, g] = norms[g] * third
     return reaches
 
 
@@ -84,13 +88,12 @@ def _bounds(
     radii: NDArray[np.float64],
     constants: NDArray[np.float64],
     inflation: float,
-    starts: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Bounds, running sums of candidates, and rows without a bound."""
-    own, norms = _reaches(span.levels, span.own, points), span.common
+    its: Candidates,
+) -> int:
+    """Fill in bounds, and running sums of candidates; and return the number of rows without one."""
+    own, norms, bounds = _reaches(span.levels, span.own, points), span.common, its.bounds
     far = _reaches(common, np.ones(1), points)
-    bounds, totals = np.empty(norms.size), np.empty(norms.size)
-    for g in range(bounds.size):
+    for g in range(its.n_groups):
         x = own[0, g] + norms[g] * far[0, 0] + others[0]
         y = own[1, g] + norms[g] * far[1, 0] + others[1]
         moved = own[2, g] + norms[g] * far[2, 0] + others[2]
@@ -105,7 +108,7 @@ def _bounds(
         elif r < radii.size:
             bound = inflation * constants[r, g] * change
         bounds[g] = bound if bound <= 1.0 else np.inf
-    return bounds, totals, expect(norms.size, starts, bounds, totals)
+    return expect(its.n_groups, its.starts, bounds, its.totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +166,10 @@ class LevelRows:
         inflation : float
             Factor of the bounds, at least 1: larger ones read more rows, whose weights vary less.
         """
-        known = self.radii, self.constants, float(inflation), self.starts
-        bounds, totals, n_read = _bounds(self.span, common, others, points, *known)
-        return Candidates(bounds, totals, self.starts, bounds.size, n_read)
+        bounds, totals = np.empty((2, self.starts.size - 1))
+        its = Candidates(bounds, totals, self.starts, bounds.size, 0)
+        known = self.radii, self.constants, float(inflation), its
+        return its._replace(n_read=_bounds(self.span, common, others, points, *known))
 
     def without_bound(
         self, bounds: NDArray[np.float64], fewest: int, *, together: bool

@@ -79,6 +79,8 @@ class SweepState(NamedTuple):
     drawn : dict of str to Average
         Draws of normal approximations that are accepted, as a share, by the kind of move: of each
         level of a factor, or of the common entries.
+    near : dict of str to float array
+        Probability of a step of a random walk in place of such a draw.
     ridges : ScaleSearch
         Size of steps along ridges, in standard deviations.
     """
@@ -91,30 +93,20 @@ class SweepState(NamedTuple):
     exchange: ScaleSearch
     learned: Learned
     drawn: dict[str, Average]
+    near: dict[str, NDArray[np.float64]]
     ridges: ScaleSearch = _STEP_OF_A_LINE
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
         return self.inflations[kind].value if kind in self.inflations else 1.0
 
-    def near(self, kind: str) -> NDArray[np.float64] | float:
-        """Probability of a step of a random walk, for each level or for all common entries.
-
-        A level of which many draws are rejected may have been in a tail all the time; steps in many
-        common entries lead less far than a draw.
-        """
-        if kind not in self.drawn:
-            return _LEAST
-        accepted = self.drawn[kind].value
-        rejected = 1.0 - (_WORTH * accepted if kind == "common" else accepted * accepted)
-        return np.maximum(np.minimum(rejected, 1.0 - _SHARE), _LEAST)
-
     def accepting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision on each level of a factor, or on common entries."""
         is_near, accept = moved.drawn
         known = self.drawn.get(kind, Average.begin(np.ones(accept.size)))
-        drawn = known.step(np.where(is_near, np.nan, accept))
-        return self._replace(drawn=self.drawn | {kind: drawn})
+        drawn = self.drawn | {kind: known.step(np.where(is_near, np.nan, accept))}
+        near = self.near | {kind: _chance_of_steps(kind, drawn[kind])}
+        return self._replace(drawn=drawn, near=near)
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision of this kind."""
@@ -123,6 +115,17 @@ class SweepState(NamedTuple):
             return self
         known = known.after(moved.ratios, moved.n_rows, moved.log_ratio)
         return self._replace(inflations=self.inflations | {kind: known})
+
+
+def _chance_of_steps(kind: str, drawn: Average) -> NDArray[np.float64]:
+    """Probability of a step of a random walk, for each level or for all common entries.
+
+    A level of which many draws are rejected may have been in a tail all the time; steps in many
+    common entries lead less far than a draw.
+    """
+    accepted = drawn.value
+    rejected = 1.0 - (_WORTH * accepted if kind == "common" else accepted * accepted)
+    return np.maximum(np.minimum(rejected, 1.0 - _SHARE), _LEAST)
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,7 @@ class Sweep:
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(1.0) if self.exchange is None else self.exchange.begin()
         if self.untouched is None:
-            return SweepState(None, (), (), size, {}, steps, self.learned, {})
+            return SweepState(None, (), (), size, {}, steps, self.learned, {}, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -230,7 +233,7 @@ class Sweep:
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
         walks = untouched.init(), tuple(along), lengths
-        return SweepState(*walks, size, {}, steps, self.learned, {})
+        return SweepState(*walks, size, {}, steps, self.learned, {}, {})
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -240,6 +243,7 @@ class Sweep:
     def freeze(self, state: SweepState) -> SweepState:
         """State at the end of the tuning phase."""
         freeze, untouched = self.walk.freeze, self.untouched
+        drawn = {kind: each.end() for kind, each in state.drawn.items()}
         return SweepState(
             None if untouched is None or state.alone is None else untouched.freeze(state.alone),
             tuple(freeze(walk) for walk in state.along),
@@ -248,7 +252,8 @@ class Sweep:
             state.inflations,
             state.exchange.end(),
             state.learned.end(),
-            {kind: drawn.end() for kind, drawn in state.drawn.items()},
+            drawn,
+            {kind: _chance_of_steps(kind, each) for kind, each in drawn.items()},
             state.ridges.end(),
         )
 
@@ -339,7 +344,8 @@ class _Run:
     def levels(self, factor: int) -> Moved:
         """Move the levels of a factor."""
         kind, learned = f"levels {factor}", self.state.learned
-        where = self.sweep.posterior, factor, self.theta, self.state.near(kind), self.rng
+        near = self.state.near.get(kind, _LEAST)
+        where = self.sweep.posterior, factor, self.theta, near, self.rng
         moved = self.accepting(move_levels(*where, learned.split(kind)), kind)
         if self.tuning:
             self.state = self.state._replace(learned=learned.shaped(kind, moved.distance))
@@ -347,7 +353,7 @@ class _Run:
 
     def common(self) -> BlockUse:
         """Move the common entries."""
-        where = self.sweep.posterior, self.theta, self.state.near("common"), self.rng
+        where = self.sweep.posterior, self.theta, self.state.near.get("common", _LEAST), self.rng
         known = self.state.inflation("common"), self.state.learned.offset("common")
         moved = self.accepting(self.centered(move_common(*where, *known), "common"), "common")
         return BlockUse.of([self.made(moved, "common")])
@@ -384,7 +390,8 @@ class _Run:
 
     def untouched(self) -> BlockUse:
         """Move entries that no row reads, by themselves and with the levels that depend on them."""
-        sweep, along, lengths = self.sweep, list(self.state.along), list(self.state.lengths)
+        sweep, posterior = self.sweep, self.sweep.posterior
+        walks, lengths = list(self.state.along), list(self.state.lengths)
         assert sweep.untouched is not None and self.state.alone is not None
         where = self.theta, self.state.alone, self.rng
         moved, alone = sweep.untouched.move(*where, tuning=self.tuning, apart=self._apart)
@@ -392,47 +399,38 @@ class _Run:
         for number, factor in enumerate(sweep._with_hyperparameters()):
             if _left_out(sweep.shares.along[factor], self.rng):
                 continue
-            moved, along[number] = self._walked(factor, along[number])
-            longer, lengths[number] = self._walked_far(factor, along[number], lengths[number])
+            own, tilt = posterior.factors[factor].prior.hyperparameters, sweep.tilts[factor]
+            along = PartlyNonCentered(posterior, factor, self.theta, own, tilt)
+            moved, walks[number] = self._walked(along, factor, walks[number])
+            its = along, factor, walks[number], lengths[number]
+            longer, lengths[number] = self._walked_far(*its)
             done += [moved, longer]
-        self.state = self.state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
+        self.state = self.state._replace(alone=alone, along=tuple(walks), lengths=tuple(lengths))
         return BlockUse.of(done)
 
-    def _walked(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
+    def _walked(
+        self, along: PartlyNonCentered, factor: int, walk: RandomWalkState
+    ) -> tuple[Moved, RandomWalkState]:
         """One step of the hyperparameters of a factor together with its levels."""
-        entries, kind = self._hyperparameters(factor), f"near {factor}"
+        entries, kind = along.entries, f"near {factor}"
         before = self.theta[entries]
         there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
-        along = self._along(factor, entries, kind)
-        moved = self.made(along.jump(there, log_ratio, self.rng), kind)
+        moved = along.jump(there, log_ratio, self.rng, self.state.inflation(kind))
         part = self._apart[entries]
+        self.made(moved, kind)
         return moved, self._tuned(walk, before - part, self.theta[entries] - part, moved)
 
     def _walked_far(
-        self, factor: int, walk: RandomWalkState, length: ScaleSearch
+        self, along: PartlyNonCentered, factor: int, walk: RandomWalkState, length: ScaleSearch
     ) -> tuple[Moved, ScaleSearch]:
         """Several steps, as if the expansion of the rows were exact, and one decision."""
-        entries, kind = self._hyperparameters(factor), f"far {factor}"
-        along = self._along(factor, entries, kind, self.sweep.tilts[factor])
+        kind = f"far {factor}"
         along.walk(walk, max(round(length.scale), 1), self.rng)
         has_moved = along.theta is not self.theta
-        moved = self.made(along.decide(self.rng), kind)
+        moved = self.made(along.decide(self.rng, self.state.inflation(kind)), kind)
         if self.tuning and has_moved:
             length = length.step(moved.accepted > 0.0, _TARGET)
         return moved, length
-
-    def _hyperparameters(self, factor: int) -> NDArray[np.int64]:
-        return self.sweep.posterior.factors[factor].prior.hyperparameters
-
-    def _along(
-        self,
-        factor: int,
-        entries: NDArray[np.int64],
-        kind: str,
-        tilt: NDArray[np.float64] | None = None,
-    ) -> PartlyNonCentered:
-        where = (self.sweep.posterior, factor, self.theta, entries, tilt)
-        return PartlyNonCentered(*where, inflation=self.state.inflation(kind))
 
     def _tuned(
         self, walk: RandomWalkState, before: NDArray, after: NDArray, moved: Moved

@@ -56,7 +56,8 @@ LONGER = "an effective draw is expected to take longer without it"
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no longer chains, and no other step method, are tried."""
 _FAR_FASTER = 20.0
-"""Effective draws in the time of a transition of NUTS beside which longer chains change nothing."""
+"""Times as fast as NUTS, beside which longer chains change nothing: a transition of it where these
+may stay in tails, what an effective draw of it may take where few draws were effective."""
 _ENOUGH, _MOST_STEPS, _SHARE_OF_TRANSITION = 0.2, 20, 0.5
 """Effective draws of a recorded one that are aimed at; and the transitions between two of these: at
 most how many, and how much of the time of a transition of NUTS."""
@@ -263,6 +264,9 @@ def leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool
     """Whether longer chains, or a try of NUTS, may change the choice."""
     if _reads_many_rows(step, found):
         return False
+    if is_clear(step, found, costs):
+        times = _longest(step, costs) / found.seconds_per_effective_draw
+        return found.is_vague and times < _FAR_FASTER
     is_unknown = math.isnan(found.share_effective)
     return is_unknown or found.is_vague or bool(reason_against(step, found, costs))
 
@@ -283,13 +287,17 @@ def reason_against(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> str:
         return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    share = costs[0].share_effective
-    longest = max(_seconds_of_nuts(step, cost) for cost in costs)
-    if not math.isnan(share):
-        longest = costs[0].per_draw / max(share, MIXES)
-    if share <= MIXES and mixes_in_time(found, costs[0]):
+    if costs[0].share_effective <= MIXES and mixes_in_time(found, costs[0]):
         return ""
-    return "" if found.seconds_per_effective_draw < longest else LONGER
+    return "" if found.seconds_per_effective_draw < _longest(step, costs) else LONGER
+
+
+def _longest(step: Any, costs: Sequence[CostOfNUTS]) -> float:
+    """What NUTS may take for an effective draw at most."""
+    share = costs[0].share_effective
+    if math.isnan(share):
+        return max(_seconds_of_nuts(step, cost) for cost in costs)
+    return costs[0].per_draw / max(share, MIXES)
 
 
 def mixes_in_time(found: Probe, cost: CostOfNUTS) -> bool:

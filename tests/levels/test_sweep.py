@@ -30,7 +30,7 @@ def test_every_block_has_a_name_of_its_own(names, expected):
 
 def test_a_mean_is_moved_by_what_is_known_of_it():
     """Noise in many entries would move their normal approximation away from the posterior."""
-    rng, center = np.random.default_rng(4), Center(np.zeros(26))
+    rng, center = np.random.default_rng(4), Center(np.zeros(26), np.zeros(26))
     distance = np.append(np.zeros(25), 0.8)
     for _ in range(500):
         center = center.step(distance + rng.standard_normal(26))
