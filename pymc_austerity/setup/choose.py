@@ -24,12 +24,8 @@ from pymc_austerity.setup.exact import (
     sampling_in_memory,
     with_stored_rows,
 )
-from pymc_austerity.setup.kept_rows import (
-    is_far_from_normal,
-    keep,
-    keep_influential,
-    represent,
-)
+from pymc_austerity.setup.kept_rows import keep, keep_influential
+from pymc_austerity.setup.representing_rows import is_far_from_normal, represent
 from pymc_austerity.setup.row_bounds import BoundedRows, NotExactError, time_for_bounds
 from pymc_austerity.setup.target import About, NoPlan, Target
 from pymc_austerity.setup.together import Together, together
@@ -99,7 +95,7 @@ def _cheaper(about: About) -> Target:
         return _target_of(exact, about, FEWEST_FIRST_ROWS)
     found = together(about)
     if found is not None and found.mixes:
-        return _on_all_rows(found)
+        return _on_all_rows(found, scored)
     about.say(_INFLUENCE)
     sampled = (scored or ScoredRows.of(about)).divided()
     if rows <= sampled.n_first:
@@ -108,12 +104,12 @@ def _cheaper(about: About) -> Target:
     return _not_exact(_best(sampled, found), many)
 
 
-def _on_all_rows(found: Together) -> Target:
+def _on_all_rows(found: Together, scored: ScoredRows | None = None) -> Target:
     """Decide on all rows, unless few rows stand for all where chains would stay in tails."""
     about = found.about
     if found.accepted < _NEARLY_ALL:
         about.say("looking for rows to keep")
-        standing = represent(about, ScoredRows.of(about).scores, None)
+        standing = represent(about, (scored or ScoredRows.of(about)).scores, None)
         if standing is not None:
             few = f"they accept {found.accepted:.0%} of the draws of a normal approximation"
             return _not_exact(ScoredRows.of(standing).divided().target(), few)

@@ -2,9 +2,8 @@
 
 from pymc_austerity._pymc import annotate_conversion, before_sampling
 from pymc_austerity.diagnostics.chains import what_is_wrong
-from pymc_austerity.step_methods.austerity_mh import AusterityMH
+from pymc_austerity.step_methods.austerity_mh import AusterityMH, FireflyMH
 from pymc_austerity.step_methods.configured import check_step_methods, with_model
-from pymc_austerity.step_methods.firefly_mh import FireflyMH
 from pymc_austerity.step_methods.grouped_mh import GroupedMH
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 from pymc_austerity.step_methods.request import Options

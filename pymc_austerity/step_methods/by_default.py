@@ -49,7 +49,7 @@ from pymc_austerity.step_methods.short_chains import (
     Probe,
     by_time,
     glimpsed,
-    is_clear,
+    is_settled,
     leaves_a_doubt,
     looked_at,
     may_stay,
@@ -169,7 +169,7 @@ def best_without_nuts(
             found = glimpsed(step, point, _WITHOUT_NUTS)
         is_wrong = bool(reason_against(step, found, _WITHOUT_NUTS))
         tried.append(((is_wrong, *by_time((step, found))), step))
-        if is_clear(step, found, _WITHOUT_NUTS):
+        if is_settled(step, found, _WITHOUT_NUTS):
             break
     _, fastest = min(tried, key=itemgetter(0))
     fastest.take(request.steps_per_draw, say)
@@ -363,7 +363,7 @@ class _Choice:
                         break
                     with self._trial_of_chains():
                         found = glimpsed(step, self._point, self.costs)
-                    if is_clear(step, found, self.costs):
+                    if is_settled(step, found, self.costs):
                         tried = [(step, found)]
                         break
                     tried.append((step, found))

@@ -197,7 +197,7 @@ def by_time(tried: tuple[Any, Probe]) -> tuple[bool, float]:
     return math.isnan(found.share_effective), times * found.seconds_per_effective_draw
 
 
-def is_clear(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
+def is_settled(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool:
     """Whether no longer chains, and no other step method, need to be tried."""
     return found.share_effective >= _CLEARLY_ENOUGH and not reason_against(step, found, costs)
 
@@ -212,7 +212,7 @@ def glimpsed(step: Any, point: dict[str, NDArray], costs: Sequence[CostOfNUTS]) 
     is_much = longer > max(_LONGER_CHAINS * seconds, spent)
     if is_much and found.n_steps < few and leaves_a_doubt(step, found, costs):
         seconds, found = longer, probe(step, point, longer, few)
-    is_enough = found.n_steps < few or is_clear(step, found, costs)
+    is_enough = found.n_steps < few or is_settled(step, found, costs)
     return found if is_enough else probe(step, point, seconds, many)
 
 
@@ -264,7 +264,7 @@ def leaves_a_doubt(step: Any, found: Probe, costs: Sequence[CostOfNUTS]) -> bool
     """Whether longer chains, or a try of NUTS, may change the choice."""
     if _reads_many_rows(step, found):
         return False
-    if is_clear(step, found, costs):
+    if is_settled(step, found, costs):
         times = _longest(step, costs) / found.seconds_per_effective_draw
         return found.is_vague and times < _FAR_FASTER
     is_unknown = math.isnan(found.share_effective)

@@ -10,7 +10,7 @@ from scipy.special import log_expit
 
 from pymc_austerity.proposals import SurrogateHamiltonianProposal
 from pymc_austerity.rows import blocks_of
-from pymc_austerity.setup import choose, kept_rows, together
+from pymc_austerity.setup import choose, kept_rows, representing_rows, together
 from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.step_methods import draws_ahead, metropolis
 from tests.model.splitting import by_name
@@ -274,19 +274,19 @@ def test_a_posterior_far_from_normal_has_the_moments_of_quadrature(curve, standi
 @pytest.mark.parametrize("limits", [["_CLOSE"], ["_SPREAD", "_MOST_SPREAD"]])
 def test_none_stand_for_all_that_do_not_hold_at_draws_of_the_surrogate(limits, curve, monkeypatch):
     for limit in limits:
-        monkeypatch.setattr(kept_rows, limit, 0.0)
+        monkeypatch.setattr(representing_rows, limit, 0.0)
     assert step_of(curve).target.surrogate is None
 
 
 def test_draws_of_the_surrogate_are_points_of_the_next_choice(curve, monkeypatch):
-    numbers, choose_rows = [], kept_rows._weights_of
+    numbers, choose_rows = [], representing_rows._weights_of
 
     def noted(rows, about, points, left):
         numbers.append(len(points))
-        monkeypatch.setattr(kept_rows, "_SPREAD", 0.0 if len(numbers) == 1 else 1.0)
+        monkeypatch.setattr(representing_rows, "_SPREAD", 0.0 if len(numbers) == 1 else 1.0)
         return choose_rows(rows, about, points, left)
 
-    monkeypatch.setattr(kept_rows, "_weights_of", noted)
+    monkeypatch.setattr(representing_rows, "_weights_of", noted)
     assert "stand for all" in step_of(curve).explain()
     assert numbers == [96, 96 + 64]
 
