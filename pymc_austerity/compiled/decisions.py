@@ -16,7 +16,14 @@ from pymc_austerity.compiled.addresses import (
     fill_differences,
     order,
 )
-from pymc_austerity.exact import Candidates, GroupArrays, bound_groups, select, weigh
+from pymc_austerity.exact import (
+    Candidates,
+    GroupArrays,
+    bound_groups,
+    number_of_candidates,
+    select,
+    weigh,
+)
 from pymc_austerity.parts import integers, part, reals
 from pymc_austerity.sequential import Estimate, Evidence, StudentTTest, log_uniform
 from pymc_austerity.sequential.rules import excess_of, is_clear, level_of_look, normal_boundary
@@ -416,7 +423,7 @@ def decide_exactly(
     n_read, n_groups = _bounded(its, proposed, current), its.groups.n_groups
     totals, starts = reals(its.totals), integers(its.groups.starts)
     drawn = Candidates(reals(its.bounds), totals, starts, n_groups, n_read)
-    n_candidates = rng.poisson(totals[n_groups - 1])
+    n_candidates = number_of_candidates(totals[n_groups - 1], rng)
     n = n_read + n_candidates
     work = np.empty(3 * n + 2 * n_candidates + 1)  # lives until the call returns
     return _decide_on(

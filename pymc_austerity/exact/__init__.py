@@ -34,6 +34,7 @@ from pymc_austerity.exact.select import (
     expect,
     largest_change,
     largest_change_of_cubic,
+    number_of_candidates,
     rates_of,
     select,
 )

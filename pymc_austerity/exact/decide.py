@@ -9,7 +9,13 @@ from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import ROUNDING, Groups
-from pymc_austerity.exact.select import Candidates, candidates_of, rates_of, selected
+from pymc_austerity.exact.select import (
+    Candidates,
+    candidates_of,
+    number_of_candidates,
+    rates_of,
+    selected,
+)
 from pymc_austerity.parts import compiled_once, part
 
 RELATIVE = 1e-6
@@ -291,7 +297,7 @@ def decide(
     arXiv 2407.19602.
     """
     its = rates_of(u, v, inflation, groups)
-    n_candidates = rng.poisson(its.totals[-1])
+    n_candidates = number_of_candidates(its.totals[-1], rng)
     uniform = rng.random(2 * n_candidates)
     found = weights_of_rows(residuals, its, uniform, groups.rounding, together=True)
     total = log_ratio + float(found.log_weight[0])

@@ -250,6 +250,19 @@ def rates_of(
     return Candidates(bounds, totals, groups.starts, groups.n_groups, n_read)
 
 
+@part(types.int64)
+def number_of_candidates(mean: float, rng: np.random.Generator) -> int:
+    """A Poisson number: how many waiting times, each exponential, end before the mean.
+
+    numba takes half a second to compile what the generator has for it.
+    """
+    number, time = 0, -math.log1p(-rng.random())
+    while time < mean:
+        number += 1
+        time -= math.log1p(-rng.random())
+    return number
+
+
 @part(types.void)
 def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: Any) -> None:
     r"""Write the rows of groups without a bound, and after them the candidates of the others.

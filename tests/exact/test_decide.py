@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from pymc_austerity.exact import (
     Grid,
@@ -13,6 +14,7 @@ from pymc_austerity.exact import (
     group_rows,
     largest_change,
     largest_change_of_cubic,
+    number_of_candidates,
 )
 from tests.exact.logistic import GROUPINGS, Logistic
 from tests.references import exact_decision
@@ -25,6 +27,18 @@ def products(u, v):
 def unit_vectors(rng, n, size):
     vectors = rng.normal(size=(n, size))
     return vectors / np.linalg.norm(vectors, axis=1)[:, None]
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 4.0, 60.0])
+def test_numbers_of_candidates_have_a_poisson_distribution(mean):
+    rng, n = np.random.default_rng(6), 20_000
+    numbers = np.array([number_of_candidates(mean, rng) for _ in range(n)])
+    counts = np.bincount(numbers)
+    expected = n * stats.poisson(mean).pmf(np.arange(counts.size))
+    often = expected > 10.0
+    excess = ((counts - expected)[often] ** 2 / expected[often]).sum()
+    assert stats.chi2.sf(excess, np.count_nonzero(often)) > 1e-4
+    assert counts[~often].sum() < n - expected[often].sum() + 40.0
 
 
 class TestLargestChange:
