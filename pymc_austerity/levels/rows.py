@@ -169,7 +169,8 @@ class LevelRows:
         bounds, totals = np.empty((2, self.starts.size - 1))
         its = Candidates(bounds, totals, self.starts, bounds.size, 0)
         known = self.radii, self.constants, float(inflation), its
-        return its._replace(n_read=_bounds(self.span, common, others, points, *known))
+        n_read = _bounds(self.span, common, others, points, *known)
+        return Candidates(bounds, totals, self.starts, bounds.size, n_read)
 
     def without_bound(
         self, bounds: NDArray[np.float64], fewest: int, *, together: bool
@@ -191,8 +192,7 @@ class LevelRows:
     ) -> Weights:
         """Log weights of the levels, or of all together; see `exact.weights_of_rows`."""
         n_candidates = rng.poisson(its.totals[-1])
-        spacings = rng.standard_exponential(n_candidates + 1).cumsum()
-        places = spacings[:-1] / spacings[-1]  # as if sorted: memory is read in its order
-        uniform = np.concatenate([places, rng.random(n_candidates)])
+        uniform = rng.random(2 * n_candidates)
+        uniform[:n_candidates].sort()  # memory is read in its order
         given = its, uniform, self.rounding, self.positions
         return weights_of_rows(residuals, *given, together=together)

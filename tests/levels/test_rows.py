@@ -148,8 +148,7 @@ class TestWeights:
 
         again = np.random.default_rng(seed)
         totals = np.where(np.isinf(bounds), 0.0, SIZES * bounds).cumsum()
-        spacings = again.standard_exponential(again.poisson(totals[-1]) + 1).cumsum()
-        shares = spacings[:-1] / spacings[-1] * totals[-1]
+        shares = np.sort(again.random(again.poisson(totals[-1]))) * totals[-1]
         levels = totals.searchsorted(shares, side="right")
         before = np.concatenate([[0.0], totals])[levels]
         within = (shares - before) / (totals[levels] - before)
