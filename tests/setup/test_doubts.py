@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.model import Kernel
-from pymc_austerity.setup import problem, row_free
+from pymc_austerity.setup import problem
 from tests.running import built, sample
 from tests.step_methods.models import logistic
 
@@ -45,7 +45,7 @@ def test_functions_of_predictors(model, monkeypatch):
 
 @pytest.mark.exhaustive
 def test_the_row_free_part(model, monkeypatch):
-    monkeypatch.setattr(row_free, "row_free_difference_agrees", lambda *_, **__: False)
+    monkeypatch.setattr(problem, "row_free_difference_agrees", lambda *_, **__: False)
     step = step_for(model)
     assert "in place of the function written for the terms" in step.explain()
     sample(step, model, draws=20, tune=20, chains=1, compute_convergence_checks=True, quiet=False)
