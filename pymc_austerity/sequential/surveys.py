@@ -18,6 +18,9 @@ ROUNDING = 8 * 2.0**-52
 ESTIMATE = typeof(Estimate(0.0, 0.0, 0.0, 0, 0.0))
 """Type of an `Estimate` in compiled code."""
 
+_NO_ROW = 1e-6
+"""Share of a row that may be rounding, which differs between Python and compiled code."""
+
 _FEWEST_NEW_ROWS = 2
 """Fewest rows that a further look adds to every stratum that has rows left."""
 
@@ -205,7 +208,7 @@ def plan_further(
         count = counts[h]
         wanted = 1.0 * count
         if 0.0 < total < math.inf:  # squares of differences may overflow
-            wanted = math.ceil(2.0 * n_seen * weights[h] / total - count)
+            wanted = math.ceil(2.0 * n_seen * weights[h] / total - count - _NO_ROW)
             wanted = max(wanted, _FEWEST_NEW_ROWS)
         new[h] = int(min(wanted, 1.0 * (sizes[h] - count)))
 

@@ -107,6 +107,9 @@ def test_progress_says_what_is_left(prepared, monkeypatch):
     assert re.fullmatch(r"starting \(100%, 0 s left\)", texts[-1])
 
 
+NEGATIVE_CODE = r"the first in row 3 \('level' is -1, 'y' is 1; a negative code, as pandas"
+
+
 class TestRefused:
     @pytest.mark.few(
         "x-1234-nan-in 1 row of the sources, because 'x' holds NaN .* row 1,234",
@@ -119,7 +122,7 @@ class TestRefused:
             ("x", 1_234, np.nan, "in 1 row of the sources, because 'x' holds NaN .* row 1,234"),
             ("level", 65_599, 3, "levels that the model does not have, the first in row 65,599"),
             ("level", 3, -4, r"the first in row 3 \('level' is -4"),
-            ("level", 3, -1, r"the first in row 3 \('level' is -1, .*; a negative code, as pandas"),
+            ("level", 3, -1, NEGATIVE_CODE),
             ("y", 66_000, 2.0, "first in row 66,000 .*'y' is 2.*outside of the support"),
             ("y", 7, 0.5, "'y' is 0.5 in row 7 of its source"),
         ],
