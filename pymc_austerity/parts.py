@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
+from numba.core.cgutils import unpack_tuple
 from numba.core.compiler import Flags, compile_internal
 from numba.core.types import Function
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
@@ -129,3 +130,36 @@ def pointer_to(number: Any) -> Callable[[Any], Any]:
 
 reals, integers = pointer_to(types.float64), pointer_to(types.int64)
 """The float64 array, or the int64 array, at an address."""
+
+
+@intrinsic
+def pointers(typing_context, known):  # type: ignore[no-untyped-def]
+    """An array without gaps as a pointer to its numbers; or a tuple with all arrays as pointers.
+
+    Parts that are called with pointers alone are compiled once.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _pointed(context, builder, signature.args[0], values[0])
+
+    return _pointing(known)(known), codegen
+
+
+def _pointing(known: Any) -> Any:
+    if isinstance(known, types.Array) and known.layout == "C":
+        return types.CPointer(known.dtype)
+    if isinstance(known, types.BaseNamedTuple):
+        return types.BaseTuple.from_types(tuple(map(_pointing, known.types)), known.instance_class)
+    if isinstance(known, types.BaseTuple):
+        return types.BaseTuple.from_types(tuple(map(_pointing, known.types)))
+    return known
+
+
+def _pointed(context: Any, builder: Any, known: Any, value: Any) -> Any:
+    if isinstance(known, types.Array):
+        return context.make_array(known)(context, builder, value).data
+    if isinstance(known, types.BaseTuple):
+        pairs = zip(known.types, unpack_tuple(builder, value), strict=True)
+        pointed = [_pointed(context, builder, *pair) for pair in pairs]
+        return context.make_tuple(builder, _pointing(known), pointed)
+    return value

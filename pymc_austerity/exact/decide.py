@@ -16,7 +16,7 @@ from pymc_austerity.exact.select import (
     rates_of,
     selected,
 )
-from pymc_austerity.parts import compiled_once, part
+from pymc_austerity.parts import compiled_once, part, pointers
 
 RELATIVE = 1e-6
 """Share of a bound that may be rounding of the bound itself."""
@@ -139,7 +139,8 @@ def _weigh(
     for number in range(ratios.size):
         k = its.n_read + number
         ratios[number] = found[k] / its.bounds[groups[k]]
-    return weigh(its, groups, found, uniform, ratios.size, rounding, weights, together)
+    drawn, of_rows = pointers(its), pointers((groups, found, uniform))
+    return weigh(drawn, *of_rows, ratios.size, rounding, pointers(weights), together)
 
 
 def weights_of_rows(

@@ -8,7 +8,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import GroupArrays, Groups
-from pymc_austerity.parts import compiled_once, part
+from pymc_austerity.parts import compiled_once, part, pointers
 
 _ANGLES = 48
 _COSINES = np.cos(np.arange(_ANGLES) * math.pi / _ANGLES)
@@ -165,7 +165,7 @@ def expect(n_groups: int, starts: Any, bounds: Any, totals: Any) -> int:
 def _expect(
     starts: NDArray[np.int64], bounds: NDArray[np.float64], totals: NDArray[np.float64]
 ) -> int:
-    return expect(bounds.size, starts, bounds, totals)
+    return expect(bounds.size, pointers(starts), pointers(bounds), pointers(totals))
 
 
 def candidates_of(starts: NDArray[np.int64], bounds: NDArray[np.float64]) -> Candidates:
@@ -238,7 +238,8 @@ def _bound_groups(
     bounds: NDArray[np.float64],
     totals: NDArray[np.float64],
 ) -> int:
-    return bound_groups(u, v, u.size, inflation, its, bounds, totals)
+    points, filled = pointers((u, v)), pointers((bounds, totals))
+    return bound_groups(*points, u.size, inflation, pointers(its), *filled)
 
 
 def rates_of(
@@ -311,7 +312,8 @@ def _select(
     rows: NDArray[np.int64],
     groups: NDArray[np.int64],
 ) -> None:
-    select(its, uniform, n_candidates, rows, groups)
+    filled = pointers((rows, groups))
+    select(pointers(its), pointers(uniform), n_candidates, *filled)
 
 
 def selected(
