@@ -139,8 +139,9 @@ def _weigh(
     for number in range(ratios.size):
         k = its.n_read + number
         ratios[number] = found[k] / its.bounds[groups[k]]
-    drawn, of_rows = pointers(its), pointers((groups, found, uniform))
-    return weigh(drawn, *of_rows, ratios.size, rounding, pointers(weights), together)
+    n_candidates, out = ratios.size, pointers(weights)
+    drawn, owners, values, chances = pointers((its, groups, found, uniform))
+    return weigh(drawn, owners, values, chances, n_candidates, rounding, out, together)
 
 
 def weights_of_rows(

@@ -238,8 +238,8 @@ def _bound_groups(
     bounds: NDArray[np.float64],
     totals: NDArray[np.float64],
 ) -> int:
-    points, filled = pointers((u, v)), pointers((bounds, totals))
-    return bound_groups(*points, u.size, inflation, pointers(its), *filled)
+    here, there, groups, limits, sums = pointers((u, v, its, bounds, totals))
+    return bound_groups(here, there, u.size, inflation, groups, limits, sums)
 
 
 def rates_of(
@@ -312,8 +312,8 @@ def _select(
     rows: NDArray[np.int64],
     groups: NDArray[np.int64],
 ) -> None:
-    filled = pointers((rows, groups))
-    select(pointers(its), pointers(uniform), n_candidates, *filled)
+    drawn, places, found, owners = pointers((its, uniform, rows, groups))
+    select(drawn, places, n_candidates, found, owners)
 
 
 def selected(
