@@ -24,7 +24,7 @@ from pymc_austerity.compiled.decisions import (
     SequentialDecisions,
     compiled_test,
     new_decisions,
-    new_survey,
+    refusal_of_test,
 )
 from pymc_austerity.compiled.owners import (
     FEWEST_ROWS,
@@ -34,6 +34,12 @@ from pymc_austerity.compiled.owners import (
     decide_each,
 )
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
+from pymc_austerity.compiled.surveys import (
+    CompiledSurvey,
+    UniformCompiledSurvey,
+    new_survey,
+    new_uniform_survey,
+)
 from pymc_austerity.compiled.transitions import (
     CompiledChain,
     CompiledPosterior,

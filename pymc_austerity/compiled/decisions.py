@@ -16,6 +16,7 @@ from pymc_austerity.compiled.addresses import (
     fill_differences,
     order,
 )
+from pymc_austerity.compiled.surveys import CompiledSurvey, UniformCompiledSurvey, begin
 from pymc_austerity.exact import (
     Candidates,
     GroupArrays,
@@ -25,190 +26,23 @@ from pymc_austerity.exact import (
     weigh,
 )
 from pymc_austerity.parts import integers, part, reals
-from pymc_austerity.sequential import Estimate, Evidence, StudentTTest, log_uniform
-from pymc_austerity.sequential.rules import excess_of, is_clear, level_of_look, normal_boundary
-from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
-from pymc_austerity.sequential.surveys import (
-    ESTIMATE,
-    estimate_strata,
-    merged,
-    moments_of,
-    plan_further,
+from pymc_austerity.sequential import (
+    EmpiricalBernsteinTest,
+    Evidence,
+    HoeffdingTest,
+    StudentTTest,
+    log_uniform,
 )
-from pymc_austerity.strata import Strata
-
-_AT_ONCE = 8_192
-_ANNOUNCED = 16
-"""Rows of a stratum; further ones follow in memory, and processors read ahead by themselves."""
-
-
-class CompiledSurvey(NamedTuple):
-    """A sample that grows, in working space that every decision uses again.
-
-    Attributes
-    ----------
-    rows : RowsByAddress
-    sizes, offsets, first_counts : int array, shape (H,)
-        Rows of each stratum, where they begin, and how many of them are seen at first.
-    n_strata, n_rows : int
-        H, and the number of all rows.
-    positions, counts, new : int array, shape (H,)
-        Next row of each stratum, how many were seen, and how many are to be seen now.
-    means, squares, weights : float array, shape (H,)
-        Mean and centered sum of squares of the differences seen; working space.
-    spread : float array, shape (1,)
-        `pymc_austerity.sequential.Estimate.spread`.
-    proposed, current : float arrays
-        The two points in the order of the terms.
-    batch, values : arrays, shape (B,)
-        Positions of the rows of a batch, and their differences.
-    owners, lengths : int array, shape (H,)
-        Stratum of each piece of the batch, and its length.
-    most : int
-        Rows of a batch at most.
-    largest_difference : float
-        Bound on the absolute differences; it is not known.
-    """
-
-    rows: RowsByAddress
-    sizes: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    first_counts: NDArray[np.int64]
-    n_strata: int
-    n_rows: int
-    positions: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    new: NDArray[np.int64]
-    means: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    proposed: NDArray[np.float64]
-    current: NDArray[np.float64]
-    batch: NDArray[np.uint64]
-    values: NDArray[np.float64]
-    owners: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    most: int
-    largest_difference: float = math.inf
-
-    def look(self) -> Estimate:
-        """See the first rows of each stratum; at further looks, double the rows seen."""
-        sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
-        squares, weights = reals(self.squares), reals(self.weights)
-        if counts[0] > 0:
-            plan_further(self.n_strata, sizes, counts, squares, weights, new)
-        return _see(self)
-
-    def finish(self) -> Estimate:
-        """See all remaining rows."""
-        sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
-        for h in range(self.n_strata):
-            new[h] = sizes[h] - counts[h]
-        return _see(self)
-
-
-def new_survey(rows: RowsByAddress, strata: Strata) -> CompiledSurvey:
-    """A survey of rows in strata."""
-    n, at_once = strata.sizes.size, max(strata.n_first, _AT_ONCE)
-    return CompiledSurvey(
-        rows,
-        strata.sizes.astype(np.int64),
-        strata.offsets.astype(np.int64),
-        strata.first_counts.astype(np.int64),
-        n,
-        strata.n_rows,
-        positions=_integers(n),
-        counts=_integers(n),
-        new=_integers(n),
-        means=np.zeros(n),
-        squares=np.zeros(n),
-        weights=np.zeros(n),
-        spread=np.zeros(1),
-        proposed=np.zeros(rows.n_numbers),
-        current=np.zeros(rows.n_numbers),
-        batch=np.zeros(at_once, dtype=np.uint64),
-        values=np.zeros(at_once),
-        owners=_integers(n),
-        lengths=_integers(n),
-        most=at_once,
-    )
-
-
-def _integers(n: int) -> NDArray[np.int64]:
-    return np.zeros(n, dtype=np.int64)
-
-
-@part(types.void)
-def begin(survey: CompiledSurvey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
-    """Start at a random row of each stratum, with none of them seen."""
-    order(survey.rows, proposed, survey.proposed)
-    order(survey.rows, current, survey.current)
-    sizes, first_counts = integers(survey.sizes), integers(survey.first_counts)
-    positions, counts, new = _counters(survey)
-    means, squares = reals(survey.means), reals(survey.squares)
-    reals(survey.spread)[0] = 0.0
-    for h in range(survey.n_strata):
-        positions[h] = np.int64(rng.random() * sizes[h])
-        counts[h] = 0
-        means[h] = squares[h] = 0.0
-        new[h] = first_counts[h]
-
-
-@part(types.UniTuple(types.CPointer(types.int64), 3))
-def _counters(survey: CompiledSurvey) -> Any:
-    """Next row of each stratum, how many were seen, and how many are to be seen now."""
-    return integers(survey.positions), integers(survey.counts), integers(survey.new)
-
-
-@part(ESTIMATE)
-def _see(survey: CompiledSurvey) -> Estimate:
-    """See the next ``new[h]`` rows of each stratum, and estimate the sum of all."""
-    sizes, offsets, batch = integers(survey.sizes), integers(survey.offsets), integers(survey.batch)
-    positions, _, new = _counters(survey)
-    owners, lengths = integers(survey.owners), integers(survey.lengths)
-    n, k, last = 0, 0, survey.n_strata - 1
-    for h in range(survey.n_strata):
-        left = new[h]
-        while left > 0 or (h == last and n > 0):
-            taken = min(left, survey.most - n)
-            at = positions[h]
-            announce(survey.rows, offsets[h] + at, min(taken, _ANNOUNCED))
-            for j in range(n, n + taken):
-                batch[j] = offsets[h] + at
-                at += 1
-                if at == sizes[h]:  # each stratum is a ring
-                    at = 0
-            positions[h] = at
-            owners[k], lengths[k] = h, taken
-            left -= taken
-            n, k = n + taken, k + 1
-            if n == survey.most or (left == 0 and h == last):
-                _evaluate(survey, n, k)
-                n, k = 0, 0
-    means, squares = reals(survey.means), reals(survey.squares)
-    counts, spread = integers(survey.counts), reals(survey.spread)
-    return estimate_strata(survey.n_strata, sizes, counts, means, squares, spread)
-
-
-@part(types.void)
-def _evaluate(survey: CompiledSurvey, n_rows: int, n_pieces: int) -> None:
-    """Evaluate a batch, and merge it."""
-    points = survey.proposed, survey.current
-    fill_differences(survey.rows, *points, survey.batch, n_rows, survey.values)
-    values, counts = reals(survey.values), integers(survey.counts)
-    owners, lengths = integers(survey.owners), integers(survey.lengths)
-    means, squares = reals(survey.means), reals(survey.squares)
-    start = 0
-    for k in range(n_pieces):
-        h, added = owners[k], lengths[k]
-        if added == 0:
-            continue
-        mean, own = moments_of(values, start, start + added)
-        means[h], squares[h] = merged(counts[h], means[h], squares[h], added, mean, own)
-        counts[h] += added
-        start += added
-
+from pymc_austerity.sequential.rules import (
+    bernstein_error,
+    excess_of,
+    hoeffding_error,
+    is_clear,
+    level_of_look,
+    normal_boundary,
+    share_of_error,
+)
+from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 
 STATISTICS = (
     "accepted",
@@ -256,8 +90,45 @@ class CompiledTest(NamedTuple):
         return error if is_clear(error, excess, level) else math.nan
 
 
-def compiled_test(test: StudentTTest) -> CompiledTest:
-    """A t-test for compiled code, where `address_of_tail` is known."""
+class CompiledInequality(NamedTuple):
+    """A sequential test by an inequality; see `pymc_austerity.sequential.ConcentrationTest`.
+
+    Attributes
+    ----------
+    largest_difference, error_prob : float
+    knows_spread : bool
+        Whether the inequality is that of `EmpiricalBernsteinTest`; else that of `HoeffdingTest`.
+    """
+
+    largest_difference: float
+    error_prob: float
+    knows_spread: bool
+
+    def error_if_clear(self, evidence: Evidence) -> float:
+        """See `pymc_austerity.sequential.error_if_clear`."""
+        if self.knows_spread:
+            error = bernstein_error(evidence, self.largest_difference)
+        else:
+            error = hoeffding_error(evidence, self.largest_difference)
+        return error if error < share_of_error(self.error_prob, evidence.n_looks) else math.nan
+
+
+def refusal_of_test(test: Any) -> str:
+    """Why a test has no compiled counterpart, as a clause; empty if it has one."""
+    if type(test) is StudentTTest:
+        if address_of_tail() is None:
+            return "this version of SciPy does not offer Student's t to compiled code"
+        return ""
+    if type(test) not in (EmpiricalBernsteinTest, HoeffdingTest):
+        return "the test has no compiled counterpart"
+    return "its bound is a function" if callable(test.largest_difference) else ""
+
+
+def compiled_test(test: Any) -> CompiledTest | CompiledInequality:
+    """A test that is not refused, for compiled code."""
+    if not isinstance(test, StudentTTest):
+        knows_spread = isinstance(test, EmpiricalBernsteinTest)
+        return CompiledInequality(float(test.largest_difference), test.error_prob, knows_spread)
     tail, alpha = address_of_tail(), test.alpha
     assert tail is not None
     return CompiledTest(tail, test.epsilon, alpha, float(ndtri(test.epsilon)), test.relative)
@@ -268,14 +139,14 @@ class SequentialDecisions(NamedTuple):
 
     Attributes
     ----------
-    survey : CompiledSurvey
-    test : CompiledTest
+    survey : CompiledSurvey or UniformCompiledSurvey
+    test : CompiledTest or CompiledInequality
     audit : float
         Share of decisions that are checked on all rows.
     """
 
-    survey: CompiledSurvey
-    test: CompiledTest
+    survey: CompiledSurvey | UniformCompiledSurvey
+    test: CompiledTest | CompiledInequality
     audit: float
 
 

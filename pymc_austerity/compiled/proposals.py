@@ -61,7 +61,7 @@ def refusal_of(proposal: Proposal[Any]) -> str:
 
 
 def arrays_of(
-    proposal: Proposal[Any], state: Any, approximation: GaussianApproximation, dtype: Any
+    proposal: Proposal[Any], state: Any, approximation: GaussianApproximation | None, start: NDArray
 ) -> CompiledProposals:
     """The arrays of a proposal that is not refused, in a state that no longer changes.
 
@@ -70,26 +70,29 @@ def arrays_of(
     proposal : Proposal
     state : object
         Its state.
-    approximation : GaussianApproximation
-        Normal approximation of the posterior.
-    dtype : dtype
-        Of the points.
+    approximation : GaussianApproximation or None
+        Normal approximation of the posterior, if it is known: random walks do not use it.
+    start : array, shape (d,)
+        A point.
     """
     components, states, cumulative = [proposal], [state], [math.inf]
     if isinstance(proposal, ProposalMixture):
         components, states = list(proposal.components), list(state.states)
         cumulative = list(state.cumulative)
     pairs = list(zip(components, states, strict=True))
+    mean, inverse_root = start.astype(np.float64), np.zeros((start.size, start.size))
+    if approximation is not None:
+        mean, inverse_root = approximation.mean, approximation.inverse_root
     return CompiledProposals(
         np.array(cumulative),
         np.array([component.current_scaling(own) for component, own in pairs]),
         np.array([_kept(component) for component in components]),
         np.stack([_root(own) for own in states]),
-        np.ascontiguousarray(approximation.mean),
-        np.ascontiguousarray(approximation.inverse_root),
-        bool(np.dtype(dtype) == np.float32),
+        np.ascontiguousarray(mean),
+        np.ascontiguousarray(inverse_root),
+        bool(start.dtype == np.float32),
         len(components),
-        approximation.mean.size,
+        start.size,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows.passes import LARGEST_BLOCK, Block, RowSource
-from pymc_austerity.strata import Strata
+from pymc_austerity.strata import Strata, first_of_permutation, key_of, place_in_runs
 
 _LONGEST_RUN = 16
 """Rows that are read together: reading them costs little more than reading one."""
@@ -64,14 +64,14 @@ class Windows:
         """Length and number of the runs, the same for all decisions."""
         n_rows = self.source.n_rows
         length = max(1, min(_LONGEST_RUN, n_rows // _FEWEST_RUNS))
-        return _Runs(_largest_prime(n_rows // length), np.arange(length))
+        return _Runs(_largest_prime(n_rows // length), length)
 
 
 class _Runs(NamedTuple):
-    """Runs of consecutive rows: how many there are, and the ranks within one."""
+    """Runs of consecutive rows: how many there are, and how long they are."""
 
     n_runs: int
-    ranks: NDArray[np.int64]
+    length: int
 
 
 def _largest_prime(largest: int) -> int:
@@ -98,19 +98,9 @@ class _RunStream:
 
     def _positions(self, first: int, end: int) -> NDArray[np.int64]:
         """Positions in storage of rows, by their places after the first one."""
-        (n_runs, ranks), n_rows = self.runs, self.source.n_rows
-        length = ranks.size
-        before, after = first // length, (end - 1) // length + 1
-        runs = np.arange(before, after)
-        places = runs * self.factor % n_runs
-        if after > n_runs:
-            places = np.where(runs < n_runs, places, runs)
-        starts = (places * length + self.start) % n_rows
-        positions = (starts[:, None] + ranks).ravel()[
-            first - before * length : end - before * length
-        ]
-        positions[positions >= n_rows] -= n_rows
-        return positions
+        n_runs, length = self.runs
+        k, n_rows = np.arange(first, end), self.source.n_rows
+        return place_in_runs(k, n_rows, n_runs, length, self.start, self.factor)
 
 
 @dataclass(frozen=True)
@@ -153,60 +143,29 @@ class FreshRows:
 
     Notes
     -----
-    Positions are drawn with replacement, and repeated ones are dropped, which gives each
-    ordered sample without replacement the same probability. The cost depends on the number of rows
-    drawn, not on the number of all rows. Beyond half of the rows, the remaining ones are listed and
-    shuffled.
+    The cost depends on the number of rows drawn, not on the number of all rows: see
+    `pymc_austerity.strata.drawn_number`.
     """
 
     source: RowSource
 
     def begin(self, rng: np.random.Generator) -> "_FreshStream":
         """Start with no row read."""
-        return _FreshStream(self.source, rng)
+        return _FreshStream(self.source, key_of(rng))
 
 
+@dataclass(slots=True)
 class _FreshStream:
-    __slots__ = ("drawn", "n_drawn", "rest", "rng", "source")
-
-    def __init__(self, source: RowSource, rng: np.random.Generator) -> None:
-        self.source = source
-        # its own, so that rows read for an audit do not change the random numbers of the chain
-        self.rng = np.random.default_rng(rng.integers(2**63))
-        self.drawn: list[NDArray[np.intp]] = []
-        self.n_drawn = 0
-        self.rest: NDArray[np.intp] | None = None
+    source: RowSource
+    key: int
+    n_read: int = 0
 
     def read(self, n_rows: int) -> Iterator[Block]:
-        indices = self._draw(n_rows)
-        for start in range(0, n_rows, LARGEST_BLOCK):
-            yield self.source.take(indices[start : start + LARGEST_BLOCK])
-
-    def _draw(self, n_rows: int) -> NDArray[np.intp]:
-        total = self.source.n_rows
-        if self.rest is None and 2 * (self.n_drawn + n_rows) > total:
-            left = np.ones(total, dtype=bool)
-            for indices in self.drawn:
-                left[indices] = False
-            self.rest = self.rng.permutation(np.flatnonzero(left))
-        if self.rest is not None:
-            indices, self.rest = self.rest[:n_rows], self.rest[n_rows:]
-        else:
-            indices = self._draw_unseen(n_rows, total)
-            self.drawn.append(indices)
-        self.n_drawn += n_rows
-        return indices
-
-    def _draw_unseen(self, n_rows: int, total: int) -> NDArray[np.intp]:
-        seen = np.concatenate(self.drawn) if self.drawn else np.empty(0, dtype=np.intp)
-        fresh = np.empty(0, dtype=np.intp)
-        while fresh.size < n_rows:
-            candidates = self.rng.integers(total, size=n_rows - fresh.size)
-            merged = np.concatenate([seen, fresh, candidates])
-            _, first = np.unique(merged, return_index=True)
-            first = np.sort(first[first >= seen.size])
-            fresh = merged[first]
-        return fresh
+        end = self.n_read + n_rows
+        while self.n_read < end:
+            first, self.n_read = self.n_read, min(self.n_read + LARGEST_BLOCK, end)
+            drawn = first_of_permutation(self.source.n_rows, self.n_read, self.key, first)
+            yield self.source.take(drawn)
 
 
 def in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -288,11 +288,13 @@ class ConcentrationTest(StoppingTest):
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether the distance from the threshold is beyond what the inequality allows for."""
-        return self.error(evidence) < self.share_of_error(evidence.n_looks)
+        return self.error(evidence) < share_of_error(self.error_prob, evidence.n_looks)
 
-    def share_of_error(self, look: int) -> float:
-        r"""Error allowed at a look, :math:`\delta_k`; all looks together have at most the whole."""
-        return 0.5 / look**2 * self.error_prob
+
+@part(types.float64)
+def share_of_error(error_prob: float, look: int) -> float:
+    r"""Error allowed at a look, :math:`\delta_k`; all looks together have at most the whole."""
+    return 0.5 / look**2 * error_prob
 
 
 @dataclass(frozen=True)
@@ -345,15 +347,20 @@ class EmpiricalBernsteinTest(ConcentrationTest):
 
     def error(self, evidence: Evidence) -> float:
         """Bound on the probability of such a distance from the true mean, at most 1."""
-        n = evidence.n_seen
-        distance = abs(evidence.distance) / evidence.n_rows
-        # distance = s sqrt(2 y) + 6 C y, a quadratic in sqrt(y), with y = log(3 / error) / n
-        half = row_standard_deviation(evidence) * math.sqrt(0.5)
-        range_term = 6.0 * self.bound_of(evidence)
-        root = distance / (half + math.sqrt(half * half + range_term * distance))
-        return min(1.0, 3.0 * math.exp(-n * root * root))
+        return bernstein_error(evidence, self.bound_of(evidence))
 
 
+@part(types.float64)
+def bernstein_error(evidence: Evidence, largest_difference: float) -> float:
+    """See `EmpiricalBernsteinTest`."""
+    n, distance = evidence.n_seen, abs(evidence.distance) / evidence.n_rows
+    # distance = s sqrt(2 y) + 6 C y, a quadratic in sqrt(y), with y = log(3 / error) / n
+    half = row_standard_deviation(evidence) * _ROOT_OF_HALF
+    root = distance / (half + math.sqrt(half * half + 6.0 * largest_difference * distance))
+    return min(1.0, 3.0 * math.exp(-n * root * root))
+
+
+@part(types.float64)
 def row_standard_deviation(evidence: Evidence) -> float:
     """Sample standard deviation of the differences of a uniform sample, nats."""
     n, n_rows = evidence.n_seen, evidence.n_rows
@@ -414,7 +421,13 @@ class HoeffdingTest(ConcentrationTest):
 
     def error(self, evidence: Evidence) -> float:
         """Bound on the probability of such a distance from the true mean, at most 1."""
-        n, n_rows = evidence.n_seen, evidence.n_rows
-        distance = evidence.distance / n_rows / self.bound_of(evidence)
-        exponent = 0.5 * n * distance * distance / (1.0 - (n - 1) / n_rows)
-        return min(1.0, 2.0 * math.exp(-exponent))
+        return hoeffding_error(evidence, self.bound_of(evidence))
+
+
+@part(types.float64)
+def hoeffding_error(evidence: Evidence, largest_difference: float) -> float:
+    """See `HoeffdingTest`."""
+    n, n_rows = evidence.n_seen, evidence.n_rows
+    distance = evidence.distance / n_rows / largest_difference
+    exponent = 0.5 * n * distance * distance / (1.0 - (n - 1) / n_rows)
+    return min(1.0, 2.0 * math.exp(-exponent))

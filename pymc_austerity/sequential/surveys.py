@@ -213,6 +213,12 @@ def plan_further(
         new[h] = int(min(wanted, 1.0 * (sizes[h] - count)))
 
 
+@part(types.int64)
+def n_of_look(count: int, n_rows: int, batch_size: int, growth: float) -> int:
+    """Rows that a look of a uniform sample adds to those seen; see `UniformSurvey`."""
+    return min(max(batch_size, math.ceil((growth - 1.0) * count)), n_rows - count)
+
+
 _MOST_AT_ONCE = 65_536
 """Number of rows of a stratum that are evaluated together when all remaining rows are read."""
 
@@ -257,8 +263,7 @@ class UniformSurvey:
 
     def look(self) -> Estimate:
         """Read the next batch."""
-        n_new = max(self.batch_size, math.ceil((self.growth - 1.0) * self.count))
-        return self._see(min(n_new, self.n_rows - self.count))
+        return self._see(n_of_look(self.count, self.n_rows, self.batch_size, self.growth))
 
     def finish(self) -> Estimate:
         """Read all remaining rows."""

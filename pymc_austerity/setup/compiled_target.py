@@ -11,26 +11,36 @@ from pymc_austerity.compiled import (
     MOST_APART,
     CommonByAddress,
     CompiledPosterior,
+    CompiledSurvey,
     CompiledTarget,
     CompiledTrajectories,
     ExactDecisions,
     RowsByAddress,
     SequentialDecisions,
+    UniformCompiledSurvey,
     addressed,
     compiled_test,
     evaluate_rows,
     evaluator,
     new_decisions,
     new_survey,
+    new_uniform_survey,
     table_of,
 )
 from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, PoissonSampling
-from pymc_austerity.deciding.sampling import StratifiedSampling
+from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling, UniformSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.proposals.hamiltonian import Surrogate
-from pymc_austerity.rows import Reading, SharedRows, Store, StoredRows, reader
-from pymc_austerity.sequential import StudentTTest
+from pymc_austerity.rows import (
+    FreshRows,
+    Reading,
+    SharedRows,
+    Store,
+    StoredRows,
+    Windows,
+    reader,
+)
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
@@ -45,8 +55,11 @@ _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
 def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
     """Why transitions need Python, as a clause; empty if they do not."""
-    if not isinstance(target.sampling, StratifiedSampling | PoissonSampling):
-        return "rows are not sampled in strata"
+    if not isinstance(target.sampling, StratifiedSampling | PoissonSampling) and not (
+        isinstance(target.sampling, UniformSampling)
+        and isinstance(target.sampling.draw, Windows | FreshRows)
+    ):
+        return "every decision reads all rows"
     if not isinstance(target.row_function, Kernel):
         return "there is no compiled loop over rows"
     if isinstance(proposal, SurrogateHamiltonianProposal):
@@ -104,10 +117,15 @@ def _decisions(rows: RowsByAddress, decider: AnyDecider) -> SequentialDecisions 
         its, inflation = decider.sampling, decider.state.inflation.value
         whitening = its.inverse_root, its.center
         return new_decisions(rows, its.groups.arrays, *whitening, inflation, its.groups.rounding)
-    test = decider.state.test
-    assert isinstance(test, StudentTTest)
-    survey = new_survey(rows, decider.sampling.strata)
-    return SequentialDecisions(survey, compiled_test(test), decider.audits.share)
+    test = compiled_test(decider.state.test)
+    return SequentialDecisions(_survey(rows, decider.sampling), test, decider.audits.share)
+
+
+def _survey(rows: RowsByAddress, sampling: Sampling) -> CompiledSurvey | UniformCompiledSurvey:
+    if isinstance(sampling, StratifiedSampling):
+        return new_survey(rows, sampling.strata)
+    runs = sampling.draw.runs if isinstance(sampling.draw, Windows) else (0, 1)
+    return new_uniform_survey(rows, sampling.n_rows, sampling.batch_size, sampling.growth, *runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +219,9 @@ def _posterior(target: Target) -> CompiledPosterior | None:
     exact, anchor = target.row_free_difference, target.anchor
     if not isinstance(exact, DensityKernel):
         return None  # there are trajectories
-    assert anchor is not None
+    if anchor is None:
+        d = target.start.size
+        return CompiledPosterior(exact.address, np.zeros(d), np.zeros(d), np.zeros((d, d)), d)
     hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
     return CompiledPosterior(
         exact.address,

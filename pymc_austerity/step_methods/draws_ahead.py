@@ -13,9 +13,9 @@ from pymc_austerity.compiled import (
     STATISTICS,
     CompiledChain,
     Transitions,
-    address_of_tail,
     arrays_of,
     refusal_of,
+    refusal_of_test,
 )
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import AnyDecider, FireflyDecider
@@ -26,7 +26,7 @@ from pymc_austerity.proposals import (
     Proposal,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.sequential import StudentTTest, log_uniform
+from pymc_austerity.sequential import log_uniform
 from pymc_austerity.setup.compiled_target import (
     compiled_target,
     trajectories,
@@ -298,12 +298,10 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
-        if type(decider.test) is not StudentTTest:
-            return "the test has no compiled counterpart"
+        if refusal := refusal_of_test(decider.test):
+            return refusal
         if decider.schedule is not None and not decider.settings.tightens:
             return "epsilon is a function"
-        if address_of_tail() is None:
-            return "this version of SciPy does not offer Student's t to compiled code"
     if not isinstance(proposal, SurrogateHamiltonianProposal) and (refusal := refusal_of(proposal)):
         return refusal
     return why_target_needs_python(target, proposal)
@@ -351,5 +349,4 @@ def _chain(
     its = compiled_target(target, decider)
     if isinstance(proposal, SurrogateHamiltonianProposal):
         return CompiledChain(its, trajectories(target, proposal, state))
-    assert target.approximation is not None
-    return CompiledChain(its, arrays_of(proposal, state, target.approximation, target.start.dtype))
+    return CompiledChain(its, arrays_of(proposal, state, target.approximation, target.start))

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.compiled import Owners, SequentialSettings, decide_each
-from pymc_austerity.compiled.owners import chances, first_of_permutation
+from pymc_austerity.compiled.owners import chances
+from pymc_austerity.strata import first_of_permutation
 
 SIZES = np.array([3_000, 450, 0, 1_700, 5_000])
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])

@@ -10,6 +10,8 @@ import pytest
 from pymc_austerity import (
     BarkerTest,
     CrankNicolsonProposal,
+    EmpiricalBernsteinTest,
+    HoeffdingTest,
     LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
@@ -88,6 +90,9 @@ def started(request):
 WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covariance="diagonal")], 0.5)
 
 
+PAPERS = {"control_variates": None, "proposal": RandomWalkProposal(), "batch_size": 300}
+
+
 @pytest.mark.few("normal_regression-settings2", "logistic-settings4")
 @pytest.mark.parametrize(
     ("model", "settings"),
@@ -101,6 +106,11 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
         (logistic, {"test": StudentTTest(0.01, relative=True, alpha=0.3), "audit": 0.1}),
         (logistic, {"test": "exact"}),
         (heavy_tails, {"test": "exact", "proposal": WALK, "steps_per_draw": 2}),
+        (logistic, {**PAPERS, "sampling": "windows", "epsilon": 0.05, "audit": 0.2}),
+        (heavy_tails, {**PAPERS, "sampling": "fresh", "epsilon": 0.1, "steps_per_draw": 2}),
+        (logistic, {"sampling": "fresh", "batch_size": 100}),
+        (logistic, {**PAPERS, "test": HoeffdingTest(10.0)}),
+        (logistic, {**PAPERS, "test": EmpiricalBernsteinTest(1.0), "audit": 0.2}),
     ],
 )
 def test_draws_are_those_of_python(model, settings):
@@ -256,14 +266,14 @@ def own_proposal(point, rng):
     [
         (normal_regression, {"proposal": own_proposal}, "UserProposal has no compiled"),
         (normal_regression, {"proposal": LangevinProposal()}, "LangevinProposal has no compiled"),
-        (normal_mean, {"control_variates": None}, "not sampled in strata"),
+        (normal_mean, {"control_variates": None}, "every decision reads all rows"),
         (normal_mean, {"test": BarkerTest()}, "the test has no compiled"),
         (normal_mean, {"epsilon": lambda draw: 0.1}, "epsilon is a function"),
         (normal_regression, {"vars": ["beta"]}, "other step methods move other variables"),
     ],
 )
 @pytest.mark.few(
-    "normal_mean-settings2-not sampled in strata",
+    "normal_mean-settings2-every decision reads all rows",
     "normal_mean-settings3-the test has no compiled",
     "normal_mean-settings4-epsilon is a function",
 )
