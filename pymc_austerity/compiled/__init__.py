@@ -46,6 +46,7 @@ from pymc_austerity.compiled.transitions import (
     CompiledTarget,
     CompiledTrajectories,
     KnownByAddress,
+    NormalMoves,
     Transitions,
     center_and_scale,
     walk,

@@ -207,6 +207,12 @@ class ExactDecisions(NamedTuple):
         Working space.
     u, v, proposed, current : float arrays
         Working space: the two points whitened, and in the order of the terms.
+    found : float array, shape (M + 2,)
+        What the last decision found: its log-ratio in nats, the number of candidates, and the
+        residuals of at most M of them over their bounds. Where a row changed by more than its
+        bound, its position, its residual and its bound.
+    n_ratios : int
+        M, at least 1; or 0 where only violations are to be written.
     """
 
     rows: RowsByAddress
@@ -222,6 +228,8 @@ class ExactDecisions(NamedTuple):
     v: NDArray[np.float64]
     proposed: NDArray[np.float64]
     current: NDArray[np.float64]
+    found: NDArray[np.float64]
+    n_ratios: int
 
 
 def new_decisions(
@@ -231,13 +239,27 @@ def new_decisions(
     center: NDArray[np.float64],
     inflation: float,
     rounding: float,
+    n_ratios: int = 0,
 ) -> ExactDecisions:
     """Exact decisions on rows, with the space that they work in."""
-    bounds, totals = np.zeros(groups.n_groups), np.zeros(groups.n_groups)
-    points = [np.zeros(n) for n in (center.size, center.size, rows.n_numbers, rows.n_numbers)]
-    whitening = np.ascontiguousarray(inverse_root), np.ascontiguousarray(center, dtype=np.float64)
-    given = *whitening, float(inflation), float(rounding), center.size
-    return ExactDecisions(rows, groups, *given, bounds, totals, *points)
+    d = center.size
+    return ExactDecisions(
+        rows,
+        groups,
+        np.ascontiguousarray(inverse_root),
+        np.ascontiguousarray(center, dtype=np.float64),
+        float(inflation),
+        float(rounding),
+        d,
+        bounds=np.zeros(groups.n_groups),
+        totals=np.zeros(groups.n_groups),
+        u=np.zeros(d),
+        v=np.zeros(d),
+        proposed=np.zeros(rows.n_numbers),
+        current=np.zeros(rows.n_numbers),
+        found=np.zeros(2 + max(1, n_ratios)),
+        n_ratios=n_ratios,
+    )
 
 
 @part(types.void)
@@ -330,6 +352,24 @@ def _decide_on(
     statistics[1], statistics[2], weight[0] = n, 1.0, log_ratio
     found, of_all = (integers(groups), reals(values)), True
     beyond = weigh(drawn, *found, uniform, n_candidates, its.rounding, weight, of_all)
+    _tell(its, drawn, n_candidates, beyond, (rows, groups, values, weight[0]))
     if beyond >= 0:
         return VIOLATED
     return ACCEPTED if math.log1p(-rng.random()) < weight[0] else REJECTED
+
+
+@part(types.void)
+def _tell(
+    its: ExactDecisions, drawn: Candidates, n_candidates: int, beyond: int, known: Any
+) -> None:
+    """Fill in `ExactDecisions.found`."""
+    rows, groups, values = integers(known[0]), integers(known[1]), reals(known[2])
+    out = reals(its.found)
+    if beyond >= 0:
+        out[0], out[1], out[2] = rows[beyond], values[beyond], drawn.bounds[groups[beyond]]
+    elif its.n_ratios > 0:
+        out[0], out[1] = known[3], n_candidates
+        every = max(1, -(-n_candidates // its.n_ratios))
+        for k in range(0, n_candidates, every):
+            row = drawn.n_read + k
+            out[2 + k // every] = values[row] / drawn.bounds[groups[row]]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.addresses import (
@@ -77,78 +77,55 @@ def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # ty
     raise NotImplementedError
 
 
-class Transitions(NamedTuple):
-    """A block of transitions.
+class NormalMoves(NamedTuple):
+    """Proposals with normal noise, and what is known of the posterior.
 
     Attributes
     ----------
-    points : float array, shape (n, d)
-        Where the chain is after each.
-    statistics : float array, shape (n, 8)
-        What each took: see `pymc_austerity.compiled.decisions.STATISTICS`.
+    proposals : CompiledProposals
+    posterior : CompiledPosterior
     """
 
-    points: NDArray[np.float64]
-    statistics: NDArray[np.float64]
+    proposals: CompiledProposals
+    posterior: CompiledPosterior
+
+    @property
+    def size(self) -> int:
+        """Dimension, d."""
+        return self.proposals.size
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Size of the moves of each component."""
+        return self.proposals.sizes
 
 
-@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
-def transitions(
-    proposals: CompiledProposals,
-    posterior: CompiledPosterior,
-    decisions: SequentialDecisions | ExactDecisions,
-    work: int,
-    rng: np.random.Generator,
-    audits: np.random.Generator,
-    n_transitions: int,
-    made: Transitions,
-) -> int:
-    """Make transitions.
+class _Move(NamedTuple):
+    """A proposal: its component, and the log-ratio but for the rows that are sampled, nats.
 
-    Parameters
-    ----------
-    proposals, posterior, decisions
-        What to sample, and how, as `addressed` has them; but for working space nothing in them
-        changes.
-    work : int
-        Address of 3 x d floats. Where the chain is, first; the rest is working space. It ends
-        where the chain is then.
-    rng, audits : numpy.random.Generator
-        Of the chain, and of what is checked.
-    n_transitions : int
-        How many, n.
-    made : Transitions
-        Where they are written, as `addressed` has it.
-
-    Returns
-    -------
-    int
-        Transitions made: fewer where one of them violates a bound.
+    Of the row-free part, its values at the current point, NaN where it is not needed, and then.
     """
-    d = posterior.size
-    current, proposed, noise = reals(work), reals(work + 8 * d), reals(work + 16 * d)
-    exact_now = call_for_number(posterior.exact, (work,))
-    for t in range(n_transitions):
-        out, point = reals(made.statistics + 64 * t), reals(made.points + 8 * d * t)
-        verdict = REJECTED
-        out[1] = out[2] = out[3] = out[5] = out[6] = 0.0
-        out[4] = math.nan
-        chosen, log_ratio = propose(proposals, current, rng, noise, proposed)
-        exact_then = call_for_number(posterior.exact, (work + 8 * d,))
-        log_ratio += exact_then - exact_now
-        if math.isfinite(log_ratio):
-            log_ratio += _expansion(posterior, proposed, current)
-            verdict = decide_by(decisions, proposed, current, log_ratio, rng, audits, out)
-        if verdict == VIOLATED:
-            return t
-        out[0], out[7] = verdict, chosen
-        if verdict == ACCEPTED:
-            exact_now = exact_then
-            for i in range(d):
-                current[i] = proposed[i]
-        for i in range(d):
-            point[i] = current[i]
-    return n_transitions
+
+    component: int
+    log_ratio: float
+    exact_now: float
+    exact_then: float
+
+
+_MOVE = typeof(_Move(0, 0.0, 0.0, 0.0))
+
+
+def _by_noise(its: NormalMoves, work: int, exact_now: float, rng: np.random.Generator) -> _Move:
+    d, posterior = its.posterior.size, its.posterior
+    current, proposed = reals(work), reals(work + 8 * d)
+    if exact_now != exact_now:
+        exact_now = call_for_number(posterior.exact, (work,))
+    component, log_ratio = propose(its.proposals, current, rng, reals(work + 16 * d), proposed)
+    exact_then = call_for_number(posterior.exact, (work + 8 * d,))
+    log_ratio += exact_then - exact_now
+    if math.isfinite(log_ratio):
+        log_ratio += _expansion(posterior, proposed, current)
+    return _Move(component, log_ratio, exact_now, exact_then)
 
 
 class KnownByAddress(NamedTuple):
@@ -274,62 +251,113 @@ def _end(its: Any, current: NDArray, rng: Any) -> tuple[NDArray, int]:
     return end, n_accepted
 
 
+def _by_trajectories(
+    its: CompiledTrajectories, work: int, exact_now: float, rng: np.random.Generator
+) -> _Move:
+    """What is known cancels, but for what the expansion of decisions has beyond the surrogate."""
+    d = its.anchor.size
+    current, out = numba.carray(reals(work), d), reals(work + 8 * d)
+    proposed, n_accepted = _end(its, current, rng)
+    for i in range(d):
+        out[i] = proposed[i]
+    if n_accepted == 0:
+        return _Move(0, -math.inf, 0.0, 0.0)
+    moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
+    return _Move(0, 0.5 * np.dot(moved, np.dot(its.beyond, about)), 0.0, 0.0)
+
+
+@part_by_type(_MOVE, {NormalMoves: _by_noise, CompiledTrajectories: _by_trajectories})
+def _propose_by(its, work, exact_now, rng):  # type: ignore[no-untyped-def]
+    """Write a proposal behind the current point; see `Place`."""
+    raise NotImplementedError
+
+
+class Place(NamedTuple):
+    """Where a chain is.
+
+    Attributes
+    ----------
+    work : float array, shape (3, d)
+        The current point and the proposed one; the rest is working space.
+    size : int
+        d.
+    log_ratio : float
+        Of a proposal that is there already, nats, but for the rows that are sampled; NaN where
+        proposals are to be made.
+    """
+
+    work: NDArray[np.float64]
+    size: int
+    log_ratio: float = math.nan
+
+
+class Transitions(NamedTuple):
+    """A block of transitions.
+
+    Attributes
+    ----------
+    points : float array, shape (n, d)
+        Where the chain is after each.
+    statistics : float array, shape (n, 8)
+        What each took: see `pymc_austerity.compiled.decisions.STATISTICS`.
+    """
+
+    points: NDArray[np.float64]
+    statistics: NDArray[np.float64]
+
+
 @numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
-def transitions_by_trajectories(
-    its: CompiledTrajectories,
-    decisions: Any,
-    start: NDArray[np.float64],
+def transitions(
+    moves: NormalMoves | CompiledTrajectories,
+    decisions: SequentialDecisions | ExactDecisions,
+    place: Place,
     rng: np.random.Generator,
     audits: np.random.Generator,
-    points: NDArray[np.float64],
-    statistics: NDArray[np.float64],
+    n_transitions: int,
+    made: Transitions,
 ) -> int:
-    """Make transitions; what is known cancels, and the rows that are sampled decide.
+    """Make transitions.
 
     Parameters
     ----------
-    its, decisions
-        What moves, and what decides, as `addressed` has it.
-    start : float array, shape (d,)
-        Where the chain is.
+    moves, decisions
+        How to propose and to decide, as `addressed` has them, but for arrays of trajectories; but
+        for working space nothing in them changes.
+    place : Place
+        Where the chain is, as `addressed` has it. It ends where the chain is then.
     rng, audits : numpy.random.Generator
         Of the chain, and of what is checked.
-    points, statistics : float arrays, shapes (n, d) and (n, 8)
-        Where the chain is after each transition, and what each took; see `STATISTICS`.
+    n_transitions : int
+        How many, n.
+    made : Transitions
+        Where they are written, as `addressed` has it.
 
     Returns
     -------
     int
         Transitions made: fewer where one of them violates a bound.
     """
-    current = start.copy()
-    for t in range(len(points)):
-        for k in range(statistics.shape[1]):  # assigned to slices, numba compiles a second more
-            statistics[t, k] = 0.0
-        statistics[t, 4] = math.nan
-        proposed, n_accepted = _end(its, current, rng)
-        verdict = REJECTED
-        if n_accepted > 0:
-            moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
-            log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
-            if math.isfinite(log_ratio):
-                verdict = decide_by(
-                    decisions,
-                    reals(proposed.ctypes.data),
-                    reals(current.ctypes.data),
-                    log_ratio,
-                    rng,
-                    audits,
-                    reals(statistics[t].ctypes.data),
-                )
+    d, work, exact_now = place.size, place.work, math.nan
+    current, proposed = reals(work), reals(work + 8 * d)
+    for t in range(n_transitions):
+        out, point = reals(made.statistics + 64 * t), reals(made.points + 8 * d * t)
+        verdict, component, log_ratio, exact_then = REJECTED, 0, place.log_ratio, math.nan
+        out[1] = out[2] = out[3] = out[5] = out[6] = 0.0
+        out[4] = math.nan
+        if log_ratio != log_ratio:
+            component, log_ratio, exact_now, exact_then = _propose_by(moves, work, exact_now, rng)
+        if math.isfinite(log_ratio):
+            verdict = decide_by(decisions, proposed, current, log_ratio, rng, audits, out)
         if verdict == VIOLATED:
             return t
-        statistics[t, 0] = verdict
+        out[0], out[7] = verdict, component
         if verdict == ACCEPTED:
-            current = proposed
-        for i in range(current.size):
-            points[t, i] = current[i]
-    return len(points)
+            exact_now = exact_then
+            for i in range(d):
+                current[i] = proposed[i]
+        for i in range(d):
+            point[i] = current[i]
+    return n_transitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,8 +366,6 @@ class CompiledTarget:
 
     Attributes
     ----------
-    posterior : CompiledPosterior or None
-        None where only trajectories know it.
     decisions : SequentialDecisions or ExactDecisions
     refuse_unread : callable
         Raises an error if rows could not be read.
@@ -347,44 +373,46 @@ class CompiledTarget:
         What has to live as long as the addresses in the others are in use.
     """
 
-    posterior: CompiledPosterior | None
     decisions: SequentialDecisions | ExactDecisions
     refuse_unread: Callable[[], None]
     alive: tuple[Any, ...]
 
 
 class CompiledChain:
-    """Makes transitions that do not change what follows: proposal and test are frozen.
+    """Makes transitions that do not change what follows, or decides on proposals of others.
 
     Parameters
     ----------
     target : CompiledTarget
-    proposals : CompiledProposals or CompiledTrajectories
+    moves : NormalMoves or CompiledTrajectories
 
     Attributes
     ----------
-    proposals : CompiledProposals or CompiledTrajectories
+    decisions : SequentialDecisions or ExactDecisions
+        As `addressed` has them.
     at_once : int
         Transitions that the first call should make.
     """
 
     at_once = 1
 
-    def __init__(
-        self, target: CompiledTarget, proposals: CompiledProposals | CompiledTrajectories
-    ) -> None:
-        self._target = target
-        self.proposals = proposals
-        self._decisions = addressed(target.decisions)
-        self._known: tuple[Any, ...] = ()
-        if not isinstance(proposals, CompiledTrajectories):
-            self._known = addressed(proposals), addressed(target.posterior), self._decisions
-        self._work = np.zeros((3, proposals.size))
+    def __init__(self, target: CompiledTarget, moves: NormalMoves | CompiledTrajectories) -> None:
+        self.target, self._moves = target, moves
+        self._by_address = moves if isinstance(moves, CompiledTrajectories) else addressed(moves)
+        self.decisions = addressed(target.decisions)
+        self._work = np.zeros((3, moves.size))
+        self._place = addressed(Place(self._work, moves.size))
+        self._single = self._space(1)
+        self._single_by_address = addressed(self._single)
 
     @property
     def sizes(self) -> NDArray[np.float64]:
         """Size of the moves of each component."""
-        return self.proposals.sizes
+        return self._moves.sizes
+
+    def _space(self, n_transitions: int) -> Transitions:
+        points = np.empty((n_transitions, self._place.size))
+        return Transitions(points, np.empty((n_transitions, len(STATISTICS))))
 
     def make(
         self,
@@ -413,14 +441,44 @@ class CompiledChain:
             Rows could not be read.
         """
         self._work[0] = start
-        made = Transitions(
-            np.empty((n_transitions, start.size)), np.empty((n_transitions, len(STATISTICS)))
-        )
-        if isinstance(self.proposals, CompiledTrajectories):
-            where = self._work[0], rng, audits
-            n_made = transitions_by_trajectories(self.proposals, self._decisions, *where, *made)
-        else:
-            known = *self._known, self._work.ctypes.data
-            n_made = transitions(*known, rng, audits, n_transitions, addressed(made))
-        self._target.refuse_unread()
+        made = self._space(n_transitions)
+        how = self._by_address, self.decisions, self._place, rng, audits
+        n_made = transitions(*how, n_transitions, addressed(made))
+        self.target.refuse_unread()
         return Transitions(made.points[:n_made], made.statistics[:n_made])
+
+    def decide(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        rng: np.random.Generator,
+        audits: np.random.Generator,
+    ) -> list[float] | None:
+        """Decide on a given proposal.
+
+        Parameters
+        ----------
+        proposed, current : arrays, shape (d,)
+        log_ratio : float
+            All of the log acceptance ratio but for the rows that are sampled, nats; finite.
+        rng, audits : numpy.random.Generator
+            As for `make`.
+
+        Returns
+        -------
+        list of float
+            What it took; see `STATISTICS`. None where a row changes by more than its bound.
+
+        Raises
+        ------
+        StorageError
+            Rows could not be read.
+        """
+        self._work[0], self._work[1] = current, proposed
+        place = self._place._replace(log_ratio=log_ratio)
+        how = self._by_address, self.decisions, place, rng, audits
+        n_made = transitions(*how, 1, self._single_by_address)
+        self.target.refuse_unread()
+        found: list[float] = self._single.statistics[0].tolist()
+        return found if n_made else None

@@ -18,6 +18,7 @@ from pymc_austerity.design import (
     stratified_spread,
     worst_case_design,
 )
+from pymc_austerity.exact import ExactDecision
 from pymc_austerity.sequential import Decision, SequentialTest, StudentTTest, audited
 from pymc_austerity.strata import Strata
 
@@ -173,6 +174,34 @@ class LogRatio(Protocol):
         """Sum of the control variates of all rows, nats; 0 without any."""
 
 
+class CompiledDecisions(Protocol):
+    """Makes the decisions of a decider in compiled code, with the random numbers of Python.
+
+    The parameters are a decider and those of its method `decide`; the log-ratio is all that is
+    known, and finite.
+    """
+
+    def decide(
+        self,
+        decider: "Decider",
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+    ) -> Decision | None:
+        """A decision, audited if the decider wants it; None where its test needs Python."""
+
+    def decide_exactly(
+        self,
+        decider: Any,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+    ) -> ExactDecision:
+        """An exact decision."""
+
+
 @dataclass
 class DecisionState:
     """State that changes while a chain runs.
@@ -223,7 +252,11 @@ class Decider:
         Selects the decisions that are checked.
     state : DecisionState
         State that changes while a chain runs.
+    compiled : CompiledDecisions or None
+        Makes decisions in compiled code.
     """
+
+    compiled: CompiledDecisions | None = None
 
     def __init__(self, settings: Settings, target: LogRatio) -> None:
         self.settings = settings
@@ -315,13 +348,16 @@ class Decider:
             return IMPOSSIBLE
         log_known += target.expansion(proposed, current)
         description = test.description
+        has_verdicts = description.has_verdicts
+        state.n_decisions += has_verdicts
+        on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
+        if self.compiled is not None and not on_trial and math.isfinite(log_known):
+            made = self.compiled.decide(self, proposed, current, log_known, rng)
+            if made is not None:
+                return made
         bound = bound_between(description.largest_difference, proposed, current)
         survey = target.sampling.begin(proposed, current, rng, state.batch_size, bound)
-        if not description.has_verdicts:
-            return test.decide(survey, log_known, rng)
-        state.n_decisions += 1
-        on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
-        if not (on_trial or self.audits.wants()):
+        if not (has_verdicts and (on_trial or self.audits.wants())):
             return test.decide(survey, log_known, rng)
         decision = audited(test.decide(survey, log_known, rng), survey)
         if on_trial:

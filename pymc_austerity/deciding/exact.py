@@ -10,7 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.decider import IMPOSSIBLE, Decider, LogRatio, RandomAudits
+from pymc_austerity.deciding.decider import (
+    IMPOSSIBLE,
+    CompiledDecisions,
+    Decider,
+    LogRatio,
+    RandomAudits,
+)
 from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.deciding.settings import EXACT, FIREFLY, Settings
 from pymc_austerity.exact import (
@@ -230,9 +236,12 @@ class ExactDecider:
     ----------
     state : ExactState
         State that changes while a chain runs.
+    compiled : CompiledDecisions or None
+        Makes decisions in compiled code.
     """
 
     test = ExactTest()
+    compiled: CompiledDecisions | None = None
     plan = None
     worst_case = None
     schedule = None
@@ -299,9 +308,14 @@ class ExactDecider:
         tuning: bool,
     ) -> ExactDecision | FireflyDecision:
         known = self.state.inflation
-        made = self.sampling.decide(proposed, current, log_known, known.value, rng)
+        if self.compiled is None:
+            made = self.sampling.decide(proposed, current, log_known, known.value, rng)
+        else:
+            with rows_named(self.sampling.numbers):
+                made = self.compiled.decide_exactly(self, proposed, current, log_known, rng)
         if tuning:
-            self.state.inflation = known.after(made.ratios, made.n_rows_used, made.log_ratio)
+            learnt = made.ratios, made.n_rows_used, made.log_ratio, made.n_candidates
+            self.state.inflation = known.after(*learnt)
         return made
 
 

@@ -247,13 +247,17 @@ class ExactDecision(NamedTuple):
     log_ratio : float
         The number that was compared with the log of a uniform number, nats.
     ratios : float array, shape (m,)
-        Residuals of the candidates over their bounds, in [-1, 1].
+        Residuals of the candidates over their bounds, in [-1, 1]; of so many, every second, third
+        ...
+    n_candidates : int
+        How many there were.
     """
 
     accept: bool
     n_rows_used: int
     log_ratio: float
     ratios: NDArray[np.float64]
+    n_candidates: int
 
 
 def decide(
@@ -304,7 +308,7 @@ def decide(
     found = weights_of_rows(residuals, its, uniform, groups.rounding, together=True)
     total = log_ratio + float(found.log_weight[0])
     accept = math.log1p(-rng.random()) < total
-    return ExactDecision(accept, found.n_rows, total, found.ratios)
+    return ExactDecision(accept, found.n_rows, total, found.ratios, n_candidates)
 
 
 def expected_rows(

@@ -14,7 +14,7 @@ _ROWS_OF_A_STEP = 50.0
 
 _FACTORS = np.geomspace(1.0, 64.0, 19)
 _FIRST_WINDOW = 50
-_MOST_RATIOS = 1_000
+MOST_RATIOS = 1_000
 """Candidates of a decision whose residuals enter the estimate of its noise."""
 _ALMOST = 0.999
 """Ratios of residual and bound beyond which the variance of a logarithm has no estimate."""
@@ -105,7 +105,13 @@ class Inflation(NamedTuple):
         nothing = (0.0, 0.0, 0.0, 0.0, np.zeros(_FACTORS.size))
         return cls(value, 0, _FIRST_WINDOW, *nothing, least)
 
-    def after(self, ratios: NDArray[np.float64], n_rows: int, log_ratio: float) -> "Inflation":
+    def after(
+        self,
+        ratios: NDArray[np.float64],
+        n_rows: int,
+        log_ratio: float,
+        n_candidates: int | None = None,
+    ) -> "Inflation":
         """The state after one more decision; at the end of a window, with a new value.
 
         Parameters
@@ -116,19 +122,22 @@ class Inflation(NamedTuple):
             Rows read, including those that are always read.
         log_ratio : float
             Log acceptance ratio of the decision, nats.
+        n_candidates : int, optional
+            If there were more of them than ratios: every so many are given.
         """
+        n = ratios.size if n_candidates is None else n_candidates
         probability = float(np.exp(min(0.0, log_ratio)))
         variances = self.variances
         if ratios.size:
-            some = ratios[:: -(-ratios.size // _MOST_RATIOS)]
-            noise = noise_variance(some, self.value, _FACTORS) * (ratios.size / some.size)
+            some = ratios[:: -(-ratios.size // MOST_RATIOS)]
+            noise = noise_variance(some, self.value, _FACTORS) * (n / some.size)
             variances = variances + probability * noise
         updated = self._replace(
             n_decisions=self.n_decisions + 1,
             tries=self.tries + 1.0,
             acceptance=self.acceptance + probability,
-            n_read=self.n_read + n_rows - ratios.size,
-            n_candidates=self.n_candidates + ratios.size / self.value,
+            n_read=self.n_read + n_rows - n,
+            n_candidates=self.n_candidates + n / self.value,
             variances=variances,
         )
         return updated if updated.n_decisions < self.window else updated._next_window()

@@ -10,27 +10,39 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import (
     MOST_APART,
     CommonByAddress,
+    CompiledChain,
     CompiledPosterior,
     CompiledSurvey,
     CompiledTarget,
     CompiledTrajectories,
     ExactDecisions,
+    NormalMoves,
     RowsByAddress,
     SequentialDecisions,
     UniformCompiledSurvey,
     addressed,
+    arrays_of,
     compiled_test,
     evaluate_rows,
     evaluator,
     new_decisions,
     new_survey,
     new_uniform_survey,
+    refusal_of,
+    refusal_of_test,
     table_of,
 )
+from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, PoissonSampling
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling, UniformSampling
+from pymc_austerity.exact import MOST_RATIOS, BoundViolatedError, ExactDecision
 from pymc_austerity.model import DensityKernel, Kernel
-from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
+from pymc_austerity.proposals import (
+    HamiltonianState,
+    Proposal,
+    RandomWalkProposal,
+    SurrogateHamiltonianProposal,
+)
 from pymc_austerity.proposals.hamiltonian import Surrogate
 from pymc_austerity.rows import (
     FreshRows,
@@ -41,6 +53,7 @@ from pymc_austerity.rows import (
     Windows,
     reader,
 )
+from pymc_austerity.sequential import Decision
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
@@ -55,6 +68,18 @@ _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
 def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
     """Why transitions need Python, as a clause; empty if they do not."""
+    if why := _why_rows_need_python(target):
+        return why
+    if isinstance(proposal, SurrogateHamiltonianProposal):
+        return _why_no_trajectories(target, proposal.surrogate)
+    if refusal := refusal_of(proposal):
+        return refusal
+    if not isinstance(target.row_free_difference, DensityKernel):
+        return _BY_PYTENSOR
+    return ""
+
+
+def _why_rows_need_python(target: Target) -> str:
     if not isinstance(target.sampling, StratifiedSampling | PoissonSampling) and not (
         isinstance(target.sampling, UniformSampling)
         and isinstance(target.sampling.draw, Windows | FreshRows)
@@ -62,10 +87,6 @@ def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
         return "every decision reads all rows"
     if not isinstance(target.row_function, Kernel):
         return "there is no compiled loop over rows"
-    if isinstance(proposal, SurrogateHamiltonianProposal):
-        return _why_no_trajectories(target, proposal.surrogate)
-    if not isinstance(target.row_free_difference, DensityKernel):
-        return _BY_PYTENSOR
     return ""
 
 
@@ -82,7 +103,17 @@ def _why_no_trajectories(target: Target, surrogate: Surrogate) -> str:
     return ""
 
 
-def trajectories(
+def moves_of(
+    target: Target, proposal: Proposal[Any], state: Any
+) -> NormalMoves | CompiledTrajectories:
+    """Proposals that compiled code makes, with a state that no longer changes."""
+    if isinstance(proposal, SurrogateHamiltonianProposal):
+        return _trajectories(target, proposal, state)
+    proposals = arrays_of(proposal, state, target.approximation, target.start)
+    return NormalMoves(proposals, _posterior(target))
+
+
+def _trajectories(
     target: Target, proposal: SurrogateHamiltonianProposal, state: HamiltonianState
 ) -> CompiledTrajectories:
     """Trajectories whose metric and step size no longer change."""
@@ -102,21 +133,26 @@ def trajectories(
     )
 
 
-def compiled_target(target: Target, decider: AnyDecider) -> CompiledTarget:
-    """A target that does not need Python, with decisions as they are at the end of tuning."""
+def compiled_target(target: Target, decider: AnyDecider, *, n_ratios: int = 0) -> CompiledTarget:
+    """A target that does not need Python, with decisions as they are now.
+
+    For the number of ratios see `pymc_austerity.compiled.ExactDecisions`.
+    """
     kernel, source = target.row_function, target.source
     assert isinstance(kernel, Kernel) and isinstance(source, SharedRows | StoredRows)
     stored = KernelOnRows(kernel, source, target.start.size)
     alive = stored, target.row_free_difference, target.surrogate
-    decisions = _decisions(stored.by_address, decider)
-    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, alive)
+    decisions = _decisions(stored.by_address, decider, n_ratios)
+    return CompiledTarget(decisions, stored.refuse_unread, alive)
 
 
-def _decisions(rows: RowsByAddress, decider: AnyDecider) -> SequentialDecisions | ExactDecisions:
+def _decisions(
+    rows: RowsByAddress, decider: AnyDecider, n_ratios: int
+) -> SequentialDecisions | ExactDecisions:
     if isinstance(decider, ExactDecider):
         its, inflation = decider.sampling, decider.state.inflation.value
-        whitening = its.inverse_root, its.center
-        return new_decisions(rows, its.groups.arrays, *whitening, inflation, its.groups.rounding)
+        whitening, rounding = (its.inverse_root, its.center), its.groups.rounding
+        return new_decisions(rows, its.groups.arrays, *whitening, inflation, rounding, n_ratios)
     test = compiled_test(decider.state.test)
     return SequentialDecisions(_survey(rows, decider.sampling), test, decider.audits.share)
 
@@ -215,18 +251,105 @@ def _common(kernel: Kernel) -> CommonByAddress:
     )
 
 
-def _posterior(target: Target) -> CompiledPosterior | None:
-    exact, anchor = target.row_free_difference, target.anchor
-    if not isinstance(exact, DensityKernel):
-        return None  # there are trajectories
+def _posterior(target: Target) -> CompiledPosterior:
+    """What is known; of the row-free part nothing where Python evaluates it."""
+    exact, anchor, d = target.row_free_difference, target.anchor, target.start.size
+    address = exact.address if isinstance(exact, DensityKernel) else 0
     if anchor is None:
-        d = target.start.size
-        return CompiledPosterior(exact.address, np.zeros(d), np.zeros(d), np.zeros((d, d)), d)
+        return CompiledPosterior(address, np.zeros(d), np.zeros(d), np.zeros((d, d)), d)
     hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
     return CompiledPosterior(
-        exact.address,
+        address,
         np.ascontiguousarray(anchor.point, dtype=np.float64),
         np.ascontiguousarray(anchor.gradient),
         np.ascontiguousarray(hessian),
-        anchor.point.size,
+        d,
     )
+
+
+def decisions_for_python(target: Target, proposal: Proposal[Any]) -> "DecisionsForPython | None":
+    """Compiled decisions on proposals that Python makes; None where rows need Python."""
+    if _why_rows_need_python(target):
+        return None
+    if why_target_needs_python(target, proposal):
+        proposal = RandomWalkProposal()  # moves are not made: what matters is their type
+    return DecisionsForPython(target, proposal)
+
+
+class DecisionsForPython:
+    """Compiled decisions on proposals that Python makes: see `CompiledDecisions`.
+
+    Their code is that of compiled transitions, so that nothing else is compiled.
+
+    Parameters
+    ----------
+    target : Target
+    proposal : Proposal
+        Moves of its kind are the others that this code makes.
+    """
+
+    def __init__(self, target: Target, proposal: Proposal[Any]) -> None:
+        self._target, self._proposal = target, proposal
+        self._chain: CompiledChain | None = None
+        self._first: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {**vars(self), "_chain": None}
+
+    def decide(
+        self,
+        decider: Decider,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+    ) -> Decision | None:
+        """A decision, audited if the decider wants it; None where its test needs Python."""
+        test, audits = decider.state.test, decider.audits
+        if refusal_of_test(test):
+            return None
+        chain = self._with(decider, decider.state.batch_size)
+        chain.decisions = chain.decisions._replace(test=compiled_test(test), audit=audits.share)
+        found = chain.decide(proposed, current, log_known, rng, audits.rng)
+        assert found is not None  # only bounds can be violated
+        accepted, n_rows, n_looks, error, standardized, is_audited, is_wrong, _ = found
+        accept, of_all = bool(accepted), bool(accepted) != bool(is_wrong)
+        seen = int(n_rows), int(n_looks), error, standardized, error == 0.0
+        return Decision(accept, *seen, of_all if is_audited else None)
+
+    def decide_exactly(
+        self,
+        decider: ExactDecider,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+    ) -> ExactDecision:
+        """An exact decision.
+
+        Raises
+        ------
+        BoundViolatedError
+            A row changes by more than its bound.
+        """
+        chain = self._with(decider, None)
+        chain.decisions = chain.decisions._replace(inflation=decider.state.inflation.value)
+        made = chain.decide(proposed, current, log_known, rng, rng)
+        assert isinstance(chain.target.decisions, ExactDecisions)
+        found = chain.target.decisions.found
+        if made is None:
+            raise BoundViolatedError(int(found[0]), float(found[1]), float(found[2]))
+        n_candidates = int(found[1])
+        n_ratios = -(-n_candidates // max(1, -(-n_candidates // MOST_RATIOS)))
+        ratios = found[2 : 2 + n_ratios].copy()
+        return ExactDecision(bool(made[0]), int(made[1]), float(found[0]), ratios, n_candidates)
+
+    def _with(self, decider: AnyDecider, first: Any) -> CompiledChain:
+        if self._chain is None or first != self._first:
+            state = self._proposal.init(self._target.layout, self._target.approximation)
+            moves = moves_of(self._target, self._proposal, state)
+            target = compiled_target(self._target, decider, n_ratios=MOST_RATIOS)
+            self._chain = CompiledChain(target, moves)
+            self._first = first
+        return self._chain

@@ -13,8 +13,6 @@ from pymc_austerity.compiled import (
     STATISTICS,
     CompiledChain,
     Transitions,
-    arrays_of,
-    refusal_of,
     refusal_of_test,
 )
 from pymc_austerity.deciding.decider import Decider
@@ -24,12 +22,11 @@ from pymc_austerity.proposals import (
     Block,
     CrankNicolsonProposal,
     Proposal,
-    SurrogateHamiltonianProposal,
 )
 from pymc_austerity.sequential import log_uniform
 from pymc_austerity.setup.compiled_target import (
     compiled_target,
-    trajectories,
+    moves_of,
     why_target_needs_python,
 )
 from pymc_austerity.setup.target import Target
@@ -302,8 +299,6 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
             return refusal
         if decider.schedule is not None and not decider.settings.tightens:
             return "epsilon is a function"
-    if not isinstance(proposal, SurrogateHamiltonianProposal) and (refusal := refusal_of(proposal)):
-        return refusal
     return why_target_needs_python(target, proposal)
 
 
@@ -346,7 +341,4 @@ def _chain(
 ) -> CompiledChain | IndependentChain:
     if is_independent(target, proposal):
         return IndependentChain(target, decider.audits.share)
-    its = compiled_target(target, decider)
-    if isinstance(proposal, SurrogateHamiltonianProposal):
-        return CompiledChain(its, trajectories(target, proposal, state))
-    return CompiledChain(its, arrays_of(proposal, state, target.approximation, target.start))
+    return CompiledChain(compiled_target(target, decider), moves_of(target, proposal, state))

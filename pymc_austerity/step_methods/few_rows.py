@@ -13,6 +13,7 @@ from pymc_austerity.arguments import unless_auto
 from pymc_austerity.deciding.exact import PoissonSampling, decider_of
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.setup.build import Built, build_among_others
+from pymc_austerity.setup.compiled_target import decisions_for_python
 from pymc_austerity.setup.coordinates import best_coordinates
 from pymc_austerity.setup.earlier_run import learn
 from pymc_austerity.setup.normality import check_normality, spread_of_residuals, warn_if_loose
@@ -153,6 +154,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         elif target.anchor is None:
             settings = settings.without_control_variates(by_single_rows=bool(moving_support))
         self.settings, self.decider = settings, decider_of(settings, target)
+        self.decider.compiled = decisions_for_python(target, self.proposal)
         self.learnt = None
         if built.earlier is not None:
             its = self.proposal, self.decider, self.embedding, rng

@@ -72,8 +72,16 @@ def assert_same(first, second):
 
 def in_python(step):
     """The same step method, made to do without compiled code."""
+    copy = decisions_alone(step)
+    copy.decider.compiled = None
+    return copy
+
+
+def decisions_alone(step):
+    """The same step method, whose decisions alone are compiled."""
     copy = twin(step)
     copy.python_needed = "a test wants it"
+    assert copy.decider.compiled is not None
     return copy
 
 
@@ -116,11 +124,15 @@ PAPERS = {"control_variates": None, "proposal": RandomWalkProposal(), "batch_siz
 def test_draws_are_those_of_python(model, settings):
     step, point = sampling(model(), settings)
     assert not step.python_needed
-    python = in_python(step)
+    python, decisions = in_python(step), decisions_alone(step)
     (points, statistics), (expected, by_python) = chain_of(step, point), chain_of(python, point)
     np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-11)
     assert len(np.unique(points, axis=0)) > 5
     found, wanted = as_arrays(statistics), as_arrays(by_python)
+    same, of_same = chain_of(decisions, point)
+    np.testing.assert_allclose(points, same, rtol=1e-9, atol=1e-11)
+    for name, values in as_arrays(of_same).items():
+        np.testing.assert_allclose(values, found[name], rtol=1e-6, atol=1e-12, err_msg=name)
     assert set(found) == set(wanted)
     for name, values in found.items():
         assert values.dtype == wanted[name].dtype, name
