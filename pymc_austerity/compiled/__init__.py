@@ -19,8 +19,11 @@ from pymc_austerity.compiled.addresses import (
 )
 from pymc_austerity.compiled.decisions import (
     STATISTICS,
+    AnyDecisions,
+    CompiledBarkerTest,
     CompiledTest,
     ExactDecisions,
+    RandomDecisions,
     SequentialDecisions,
     compiled_test,
     new_decisions,

@@ -1,7 +1,7 @@
 """Decisions in compiled code: a sequential t-test on strata, and exact ones by thinned rows."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import types
@@ -16,7 +16,12 @@ from pymc_austerity.compiled.addresses import (
     fill_differences,
     order,
 )
-from pymc_austerity.compiled.surveys import CompiledSurvey, UniformCompiledSurvey, begin
+from pymc_austerity.compiled.surveys import (
+    CompiledSurvey,
+    UniformCompiledSurvey,
+    begin,
+    total,
+)
 from pymc_austerity.exact import (
     Candidates,
     GroupArrays,
@@ -27,12 +32,14 @@ from pymc_austerity.exact import (
 )
 from pymc_austerity.parts import integers, part, reals
 from pymc_austerity.sequential import (
+    BarkerTest,
     EmpiricalBernsteinTest,
     Evidence,
     HoeffdingTest,
     StudentTTest,
     log_uniform,
 )
+from pymc_austerity.sequential.barker import accepts_at_random
 from pymc_austerity.sequential.rules import (
     bernstein_error,
     excess_of,
@@ -113,19 +120,48 @@ class CompiledInequality(NamedTuple):
         return error if error < share_of_error(self.error_prob, evidence.n_looks) else math.nan
 
 
+class CompiledBarkerTest(NamedTuple):
+    """See `BarkerTest`.
+
+    Attributes
+    ----------
+    noise : float
+    values, cumulative : float arrays
+    error : float
+        Of a `LogisticCorrection`.
+    """
+
+    noise: float
+    values: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+    error: float
+
+    def error_if_clear(self, evidence: Evidence) -> float:
+        """See `pymc_austerity.sequential.error_if_clear`."""
+        standard_error = evidence.standard_error
+        return standard_error if standard_error <= self.noise else math.nan
+
+
+AnyCompiledTest: TypeAlias = CompiledTest | CompiledInequality
+
+
 def refusal_of_test(test: Any) -> str:
     """Why a test has no compiled counterpart, as a clause; empty if it has one."""
     if type(test) is StudentTTest:
         if address_of_tail() is None:
             return "this version of SciPy does not offer Student's t to compiled code"
         return ""
-    if type(test) not in (EmpiricalBernsteinTest, HoeffdingTest):
+    if type(test) not in (EmpiricalBernsteinTest, HoeffdingTest, BarkerTest):
         return "the test has no compiled counterpart"
-    return "its bound is a function" if callable(test.largest_difference) else ""
+    is_function = callable(getattr(test, "largest_difference", None))
+    return "its bound is a function" if is_function else ""
 
 
-def compiled_test(test: Any) -> CompiledTest | CompiledInequality:
+def compiled_test(test: Any) -> AnyCompiledTest | CompiledBarkerTest:
     """A test that is not refused, for compiled code."""
+    if isinstance(test, BarkerTest):
+        values, cumulative, error = test.correction
+        return CompiledBarkerTest(test.noise, values, cumulative, error)
     if not isinstance(test, StudentTTest):
         knows_spread = isinstance(test, EmpiricalBernsteinTest)
         return CompiledInequality(float(test.largest_difference), test.error_prob, knows_spread)
@@ -146,7 +182,7 @@ class SequentialDecisions(NamedTuple):
     """
 
     survey: CompiledSurvey | UniformCompiledSurvey
-    test: CompiledTest | CompiledInequality
+    test: AnyCompiledTest
     audit: float
 
 
@@ -183,6 +219,45 @@ def decide_sequentially(
         statistics[5] = 1.0
         statistics[6] = exceeds_on_all_rows(survey, log_threshold) != decision.accept
     return 1 if decision.accept else 0
+
+
+class RandomDecisions(NamedTuple):
+    """Decisions at random; none is right or wrong.
+
+    Attributes
+    ----------
+    survey : CompiledSurvey or UniformCompiledSurvey
+    test : CompiledBarkerTest
+    audit : float
+        Not used.
+    """
+
+    survey: CompiledSurvey | UniformCompiledSurvey
+    test: CompiledBarkerTest
+    audit: float = 0.0
+
+
+def decide_at_random(
+    its: RandomDecisions,
+    proposed: Any,
+    current: Any,
+    log_ratio: float,
+    rng: np.random.Generator,
+    audits: np.random.Generator,
+    statistics: Any,
+) -> int:
+    """Accept (1) or reject (0) a proposal; the parameters are those of `decide_sequentially`."""
+    survey, test = its.survey, its.test
+    begin(survey, proposed, current, rng)
+    decision = read_until_clear(survey, -log_ratio, test)
+    statistics[1], statistics[2] = decision.n_rows_used, decision.n_looks
+    error = decision.decision_error
+    statistics[3], statistics[4] = test.error if error > 0.0 else 0.0, decision.standardized_mean
+    distance = total(survey) + log_ratio
+    if not math.isfinite(distance):
+        return 0
+    correction = reals(test.values), reals(test.cumulative)
+    return 1 if accepts_at_random(distance, error, test.noise, *correction, rng) else 0
 
 
 REJECTED, ACCEPTED, VIOLATED = 0, 1, -1
@@ -373,3 +448,6 @@ def _tell(
         for k in range(0, n_candidates, every):
             row = drawn.n_read + k
             out[2 + k // every] = values[row] / drawn.bounds[groups[row]]
+
+
+AnyDecisions: TypeAlias = SequentialDecisions | RandomDecisions | ExactDecisions

@@ -98,6 +98,13 @@ class CompiledSurvey(NamedTuple):
             plan_further(self.n_strata, sizes, counts, squares, weights, new)
         return _see(self)
 
+    def total(self) -> float:
+        """Estimated sum over all rows, nats."""
+        sizes, means, found = integers(self.sizes), reals(self.means), 0.0
+        for h in range(self.n_strata):
+            found += sizes[h] * means[h]
+        return found
+
     def finish(self) -> Estimate:
         """See all remaining rows."""
         sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
@@ -203,8 +210,8 @@ class UniformCompiledSurvey(NamedTuple):
     growth : float
         As for `pymc_austerity.sequential.UniformSurvey`.
     n_runs, length : int
-        How many runs of consecutive rows there are, and their length; no runs where every row is
-        drawn by itself.
+        How many runs of consecutive rows there are, and their length: 0 runs where every row is
+        drawn by itself, -1 where rows are seen as they are stored.
     state : int array, shape (3,)
         How many rows were seen; the row where runs start and their factor, or the key of the
         permutation.
@@ -245,13 +252,17 @@ class UniformCompiledSurvey(NamedTuple):
         if self.n_runs > 0:
             state[1] = np.int64(rng.random() * self.n_rows)
             state[2] = 1 + np.int64(rng.random() * (self.n_runs - 1))
-        else:
+        elif self.n_runs == 0:
             state[1] = key_of(rng)
 
     def look(self) -> Estimate:
         """See the next batch."""
         count = integers(self.state)[0]
         return _see_more(self, n_of_look(count, self.n_rows, self.batch_size, self.growth))
+
+    def total(self) -> float:
+        """Estimated sum over all rows, nats."""
+        return self.n_rows * reals(self.moments)[0]
 
     def finish(self) -> Estimate:
         """See all remaining rows."""
@@ -291,9 +302,12 @@ def _see_more(survey: UniformCompiledSurvey, n_new: int) -> Estimate:
             if survey.n_runs > 0:
                 runs = survey.n_runs, survey.length, state[1], state[2]
                 batch[j] = place_in_runs(count + j, n_rows, *runs)
-            else:
+                announce(survey.rows, batch[j], 1)
+            elif survey.n_runs == 0:
                 batch[j] = drawn_number(count + j, n_rows, state[1])
-            announce(survey.rows, batch[j], 1)
+                announce(survey.rows, batch[j], 1)
+            else:
+                batch[j] = count + j
         points = survey.proposed, survey.current
         fill_differences(survey.rows, *points, survey.batch, taken, survey.values)
         known = count, moments[0], moments[1]
@@ -307,3 +321,10 @@ def _see_more(survey: UniformCompiledSurvey, n_new: int) -> Estimate:
 def begin(survey: Any, proposed: Any, current: Any, rng: np.random.Generator) -> None:
     """Begin a sample of the differences between two points."""
     survey.begin(proposed, current, rng)
+
+
+@method(types.float64)
+def total(survey: Any) -> float:
+    """Estimated sum over all rows, nats."""
+    found: float = survey.total()
+    return found

@@ -20,8 +20,11 @@ from pymc_austerity.compiled.decisions import (
     REJECTED,
     STATISTICS,
     VIOLATED,
+    AnyDecisions,
     ExactDecisions,
+    RandomDecisions,
     SequentialDecisions,
+    decide_at_random,
     decide_exactly,
     decide_sequentially,
 )
@@ -70,7 +73,12 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
 
 
 @part_by_type(
-    types.int64, {SequentialDecisions: decide_sequentially, ExactDecisions: decide_exactly}
+    types.int64,
+    {
+        SequentialDecisions: decide_sequentially,
+        RandomDecisions: decide_at_random,
+        ExactDecisions: decide_exactly,
+    },
 )
 def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
     """Accept or reject; see `decide_sequentially`."""
@@ -309,7 +317,7 @@ class Transitions(NamedTuple):
 @numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
 def transitions(
     moves: NormalMoves | CompiledTrajectories,
-    decisions: SequentialDecisions | ExactDecisions,
+    decisions: AnyDecisions,
     place: Place,
     rng: np.random.Generator,
     audits: np.random.Generator,
@@ -366,14 +374,14 @@ class CompiledTarget:
 
     Attributes
     ----------
-    decisions : SequentialDecisions or ExactDecisions
+    decisions : SequentialDecisions, RandomDecisions or ExactDecisions
     refuse_unread : callable
         Raises an error if rows could not be read.
     alive : tuple
         What has to live as long as the addresses in the others are in use.
     """
 
-    decisions: SequentialDecisions | ExactDecisions
+    decisions: AnyDecisions
     refuse_unread: Callable[[], None]
     alive: tuple[Any, ...]
 
@@ -388,7 +396,7 @@ class CompiledChain:
 
     Attributes
     ----------
-    decisions : SequentialDecisions or ExactDecisions
+    decisions : SequentialDecisions, RandomDecisions or ExactDecisions
         As `addressed` has them.
     at_once : int
         Transitions that the first call should make.

@@ -3,14 +3,16 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, ndtr
 
 from pymc_austerity.arguments import checked_number
+from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Decision, Evidence, Survey, TestDescription
 from pymc_austerity.sequential.stopping import exceeds
 
@@ -43,7 +45,39 @@ class LogisticCorrection(NamedTuple):
 
     def draw(self, rng: np.random.Generator) -> float:
         """One correction, nats."""
-        return float(self.values[np.searchsorted(self.cumulative, rng.random(), side="right")])
+        return float(drawn_correction(self.values, self.cumulative, rng))
+
+
+@part(types.float64)
+def drawn_correction(values: Any, cumulative: Any, rng: np.random.Generator) -> Any:
+    """One of some values, with the probabilities that their distribution function has."""
+    k, uniform = 0, rng.random()
+    while uniform >= cumulative[k]:
+        k += 1
+    return values[k]
+
+
+@part(types.boolean)
+def accepts_at_random(
+    distance: float, standard_error: float, noise: float, values: Any, cumulative: Any, rng: Any
+) -> bool:
+    """Whether a distance plus logistic noise is above 0; see `BarkerTest`.
+
+    Parameters
+    ----------
+    distance, standard_error : float
+        Estimated distance from the threshold, nats; the error is 0 where all rows were read.
+    noise : float
+        As in `BarkerTest`.
+    values, cumulative : sequences of float
+        As in `LogisticCorrection`.
+    rng : numpy.random.Generator
+    """
+    if standard_error == 0.0:
+        return distance + rng.logistic() > 0.0
+    missing = math.sqrt(noise * noise - standard_error * standard_error)
+    total = distance + missing * rng.standard_normal()
+    return total + drawn_correction(values, cumulative, rng) > 0.0
 
 
 @lru_cache(maxsize=64)
@@ -238,9 +272,7 @@ class BarkerTest:
         distance = survey.total + log_ratio
         if not math.isfinite(distance):
             return decision
-        if decision.exact:
-            return decision._replace(accept=distance + rng.logistic() > 0.0)
-        noise = decision.decision_error
-        missing = math.sqrt(self.noise * self.noise - noise * noise)
-        accept = distance + missing * rng.standard_normal() + self.correction.draw(rng) > 0.0
-        return decision._replace(accept=accept, decision_error=self.correction.error)
+        values, cumulative, error = self.correction
+        its_own = decision.decision_error, self.noise, values, cumulative
+        accept = bool(accepts_at_random(distance, *its_own, rng))
+        return decision._replace(accept=accept, decision_error=0.0 if decision.exact else error)

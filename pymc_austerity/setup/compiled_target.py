@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled import (
     MOST_APART,
+    AnyDecisions,
     CommonByAddress,
+    CompiledBarkerTest,
     CompiledChain,
     CompiledPosterior,
     CompiledSurvey,
@@ -17,6 +19,7 @@ from pymc_austerity.compiled import (
     CompiledTrajectories,
     ExactDecisions,
     NormalMoves,
+    RandomDecisions,
     RowsByAddress,
     SequentialDecisions,
     UniformCompiledSurvey,
@@ -33,8 +36,8 @@ from pymc_austerity.compiled import (
     table_of,
 )
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, PoissonSampling
-from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling, UniformSampling
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
+from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.exact import MOST_RATIOS, BoundViolatedError, ExactDecision
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import (
@@ -74,17 +77,14 @@ def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
         return _why_no_trajectories(target, proposal.surrogate)
     if refusal := refusal_of(proposal):
         return refusal
+    if isinstance(target.sampling, UniformSampling) and target.sampling.is_exact:
+        return "all rows are read, and points are to be those of plain Metropolis-Hastings"
     if not isinstance(target.row_free_difference, DensityKernel):
         return _BY_PYTENSOR
     return ""
 
 
 def _why_rows_need_python(target: Target) -> str:
-    if not isinstance(target.sampling, StratifiedSampling | PoissonSampling) and not (
-        isinstance(target.sampling, UniformSampling)
-        and isinstance(target.sampling.draw, Windows | FreshRows)
-    ):
-        return "every decision reads all rows"
     if not isinstance(target.row_function, Kernel):
         return "there is no compiled loop over rows"
     return ""
@@ -146,21 +146,22 @@ def compiled_target(target: Target, decider: AnyDecider, *, n_ratios: int = 0) -
     return CompiledTarget(decisions, stored.refuse_unread, alive)
 
 
-def _decisions(
-    rows: RowsByAddress, decider: AnyDecider, n_ratios: int
-) -> SequentialDecisions | ExactDecisions:
+def _decisions(rows: RowsByAddress, decider: AnyDecider, n_ratios: int) -> AnyDecisions:
     if isinstance(decider, ExactDecider):
         its, inflation = decider.sampling, decider.state.inflation.value
         whitening, rounding = (its.inverse_root, its.center), its.groups.rounding
         return new_decisions(rows, its.groups.arrays, *whitening, inflation, rounding, n_ratios)
-    test = compiled_test(decider.state.test)
-    return SequentialDecisions(_survey(rows, decider.sampling), test, decider.audits.share)
+    test, survey = compiled_test(decider.state.test), _survey(rows, decider.sampling)
+    if isinstance(test, CompiledBarkerTest):
+        return RandomDecisions(survey, test)
+    return SequentialDecisions(survey, test, decider.audits.share)
 
 
 def _survey(rows: RowsByAddress, sampling: Sampling) -> CompiledSurvey | UniformCompiledSurvey:
     if isinstance(sampling, StratifiedSampling):
         return new_survey(rows, sampling.strata)
-    runs = sampling.draw.runs if isinstance(sampling.draw, Windows) else (0, 1)
+    draw = sampling.draw
+    runs = draw.runs if isinstance(draw, Windows) else (0 if isinstance(draw, FreshRows) else -1, 1)
     return new_uniform_survey(rows, sampling.n_rows, sampling.batch_size, sampling.growth, *runs)
 
 
@@ -310,7 +311,9 @@ class DecisionsForPython:
         if refusal_of_test(test):
             return None
         chain = self._with(decider, decider.state.batch_size)
-        chain.decisions = chain.decisions._replace(test=compiled_test(test), audit=audits.share)
+        chain.decisions = chain.decisions._replace(
+            test=addressed(compiled_test(test)), audit=audits.share
+        )
         found = chain.decide(proposed, current, log_known, rng, audits.rng)
         assert found is not None  # only bounds can be violated
         accepted, n_rows, n_looks, error, standardized, is_audited, is_wrong, _ = found

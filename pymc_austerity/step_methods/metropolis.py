@@ -126,7 +126,8 @@ class MetropolisStep(SubsamplingStep):
         state = self.decider.state
         if isinstance(state, DecisionState):
             state.n_draws += given.n_draws
-            state.n_decisions += given.n_decisions
+            if state.test.description.has_verdicts:
+                state.n_decisions += given.n_decisions
         if given.n_draws and isinstance(self.proposal, ProposalMixture):
             self.proposal_state = self.proposal_state._replace(chosen=given.component)
 

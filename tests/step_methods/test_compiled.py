@@ -1,6 +1,7 @@
 """Transitions in compiled code: the draws of Python, whatever the blocks."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
@@ -118,6 +119,8 @@ PAPERS = {"control_variates": None, "proposal": RandomWalkProposal(), "batch_siz
         (heavy_tails, {**PAPERS, "sampling": "fresh", "epsilon": 0.1, "steps_per_draw": 2}),
         (logistic, {"sampling": "fresh", "batch_size": 100}),
         (logistic, {**PAPERS, "test": HoeffdingTest(10.0)}),
+        (logistic, {**PAPERS, "test": BarkerTest()}),
+        (heavy_tails, {"test": BarkerTest(0.7)}),
         (logistic, {**PAPERS, "test": EmpiricalBernsteinTest(1.0), "audit": 0.2}),
     ],
 )
@@ -140,6 +143,38 @@ def test_draws_are_those_of_python(model, settings):
     left, right = step.sampling_state, python.sampling_state
     assert left.rng == right.rng
     assert repr(left.decision_state) == repr(right.decision_state)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (logistic, {"epsilon": 0.05, "audit": 0.2}),
+        (logistic, {"max_error": 0.05}),
+        (heavy_tails, {"test": "exact"}),
+        (heavy_tails, {**PAPERS, "test": BarkerTest()}),
+        (logistic, {**PAPERS, "epsilon": 0.0}),
+    ],
+)
+def test_the_tuning_phase_is_that_of_python(model, settings):
+    whole = model()
+    step = built(whole, **settings)
+    assert step.decider.compiled is not None
+    python = twin(step)
+    python.decider.compiled = None
+    for each in (step, python):
+        each.set_rng(np.random.default_rng(3))
+    start = whole.initial_point()
+    (points, found), (expected, wanted) = (chain_of(each, start, 120) for each in (step, python))
+    np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-11)
+    for name, values in as_arrays(found).items():
+        np.testing.assert_allclose(values, as_arrays(wanted)[name], rtol=1e-6, err_msg=name)
+    left, right = step.decision_state, python.decision_state
+    if isinstance(step.decider, ExactDecider):
+        assert left.inflation.n_candidates > 0
+        for one, other in zip(left.inflation, right.inflation, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+    else:
+        assert (left.n_decisions, len(left.trial)) == (right.n_decisions, len(right.trial))
 
 
 @pytest.mark.parametrize("started", [{"audit": 0.2, "epsilon": 0.05}], indirect=True)
@@ -269,6 +304,9 @@ def test_a_bound_that_does_not_hold_is_refused_by_python():
     assert words == same_words and len(points) > 0
 
 
+own_test = SimpleNamespace(stops=lambda evidence: True, error=lambda evidence: 0.1)
+
+
 def own_proposal(point, rng):
     return point + 0.01 * rng.standard_normal(point.size), 0.0
 
@@ -278,16 +316,17 @@ def own_proposal(point, rng):
     [
         (normal_regression, {"proposal": own_proposal}, "UserProposal has no compiled"),
         (normal_regression, {"proposal": LangevinProposal()}, "LangevinProposal has no compiled"),
-        (normal_mean, {"control_variates": None}, "every decision reads all rows"),
-        (normal_mean, {"test": BarkerTest()}, "the test has no compiled"),
+        (normal_mean, {"control_variates": None}, "all rows are read"),
+        (normal_mean, {"test": own_test}, "the test has no compiled"),
+        (normal_mean, {"test": HoeffdingTest(lambda new, old: 9.0)}, "its bound is a function"),
         (normal_mean, {"epsilon": lambda draw: 0.1}, "epsilon is a function"),
         (normal_regression, {"vars": ["beta"]}, "other step methods move other variables"),
     ],
 )
 @pytest.mark.few(
-    "normal_mean-settings2-every decision reads all rows",
+    "normal_mean-settings2-all rows are read",
     "normal_mean-settings3-the test has no compiled",
-    "normal_mean-settings4-epsilon is a function",
+    "normal_mean-settings5-epsilon is a function",
 )
 def test_python_is_used_where_it_has_to_be(model, settings, why):
     step = built(model(), **settings)
