@@ -188,8 +188,8 @@ class CompiledDecisions(Protocol):
         current: NDArray,
         log_known: float,
         rng: np.random.Generator,
-    ) -> Decision | None:
-        """A decision, audited if the decider wants it; None where its test needs Python."""
+    ) -> Decision:
+        """A decision, audited if the decider wants it."""
 
     def decide_exactly(
         self,
@@ -253,7 +253,7 @@ class Decider:
     state : DecisionState
         State that changes while a chain runs.
     compiled : CompiledDecisions or None
-        Makes decisions in compiled code.
+        Makes decisions in compiled code; None where they need Python.
     """
 
     compiled: CompiledDecisions | None = None
@@ -352,9 +352,7 @@ class Decider:
         state.n_decisions += has_verdicts
         on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
         if self.compiled is not None and not on_trial and math.isfinite(log_known):
-            made = self.compiled.decide(self, proposed, current, log_known, rng)
-            if made is not None:
-                return made
+            return self.compiled.decide(self, proposed, current, log_known, rng)
         bound = bound_between(description.largest_difference, proposed, current)
         survey = target.sampling.begin(proposed, current, rng, state.batch_size, bound)
         if not (has_verdicts and (on_trial or self.audits.wants())):

@@ -237,7 +237,7 @@ class ExactDecider:
     state : ExactState
         State that changes while a chain runs.
     compiled : CompiledDecisions or None
-        Makes decisions in compiled code.
+        Makes decisions in compiled code; None where they need Python.
     """
 
     test = ExactTest()

@@ -36,8 +36,8 @@ from pymc_austerity.compiled import (
     table_of,
 )
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
-from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
+from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling, UniformSampling
 from pymc_austerity.exact import MOST_RATIOS, BoundViolatedError, ExactDecision
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import (
@@ -69,9 +69,11 @@ _COPIED = 65_536
 _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
 
-def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
+def why_transitions_need_python(
+    target: Target, decider: AnyDecider, proposal: Proposal[Any]
+) -> str:
     """Why transitions need Python, as a clause; empty if they do not."""
-    if why := _why_rows_need_python(target):
+    if why := why_decisions_need_python(target, decider):
         return why
     if isinstance(proposal, SurrogateHamiltonianProposal):
         return _why_no_trajectories(target, proposal.surrogate)
@@ -84,7 +86,12 @@ def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
     return ""
 
 
-def _why_rows_need_python(target: Target) -> str:
+def why_decisions_need_python(target: Target, decider: AnyDecider) -> str:
+    """Why decisions need Python, as a clause; empty if they do not."""
+    if isinstance(decider, FireflyDecider):
+        return "fireflies have no compiled counterpart"
+    if isinstance(decider, Decider) and (refusal := refusal_of_test(decider.test)):
+        return refusal
     if not isinstance(target.row_function, Kernel):
         return "there is no compiled loop over rows"
     return ""
@@ -268,11 +275,13 @@ def _posterior(target: Target) -> CompiledPosterior:
     )
 
 
-def decisions_for_python(target: Target, proposal: Proposal[Any]) -> "DecisionsForPython | None":
-    """Compiled decisions on proposals that Python makes; None where rows need Python."""
-    if _why_rows_need_python(target):
+def decisions_for_python(
+    target: Target, proposal: Proposal[Any], decider: AnyDecider
+) -> "DecisionsForPython | None":
+    """Compiled decisions on proposals that Python makes; None where decisions need Python."""
+    if why_decisions_need_python(target, decider):
         return None
-    if why_target_needs_python(target, proposal):
+    if why_transitions_need_python(target, decider, proposal):
         proposal = RandomWalkProposal()  # moves are not made: what matters is their type
     return DecisionsForPython(target, proposal)
 
@@ -305,11 +314,9 @@ class DecisionsForPython:
         current: NDArray,
         log_known: float,
         rng: np.random.Generator,
-    ) -> Decision | None:
-        """A decision, audited if the decider wants it; None where its test needs Python."""
+    ) -> Decision:
+        """A decision, audited if the decider wants it."""
         test, audits = decider.state.test, decider.audits
-        if refusal_of_test(test):
-            return None
         chain = self._with(decider, decider.state.batch_size)
         chain.decisions = chain.decisions._replace(
             test=addressed(compiled_test(test)), audit=audits.share

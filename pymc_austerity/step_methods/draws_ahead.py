@@ -13,10 +13,9 @@ from pymc_austerity.compiled import (
     STATISTICS,
     CompiledChain,
     Transitions,
-    refusal_of_test,
 )
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import AnyDecider, FireflyDecider
+from pymc_austerity.deciding.exact import AnyDecider
 from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether
 from pymc_austerity.proposals import (
     Block,
@@ -27,7 +26,7 @@ from pymc_austerity.sequential import log_uniform
 from pymc_austerity.setup.compiled_target import (
     compiled_target,
     moves_of,
-    why_target_needs_python,
+    why_transitions_need_python,
 )
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.statistics import of_transitions
@@ -292,14 +291,10 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
     """Why transitions need Python after tuning, as a clause; empty if they do not."""
     if is_independent(target, proposal):
         return ""
-    if isinstance(decider, FireflyDecider):
-        return "fireflies have no compiled counterpart"
-    if isinstance(decider, Decider):
-        if refusal := refusal_of_test(decider.test):
-            return refusal
-        if decider.schedule is not None and not decider.settings.tightens:
-            return "epsilon is a function"
-    return why_target_needs_python(target, proposal)
+    has_schedule = isinstance(decider, Decider) and decider.schedule is not None
+    if has_schedule and not decider.settings.tightens:
+        return "epsilon is a function"
+    return why_transitions_need_python(target, decider, proposal)
 
 
 def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> None:

@@ -154,7 +154,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         elif target.anchor is None:
             settings = settings.without_control_variates(by_single_rows=bool(moving_support))
         self.settings, self.decider = settings, decider_of(settings, target)
-        self.decider.compiled = decisions_for_python(target, self.proposal)
+        self.decider.compiled = decisions_for_python(target, self.proposal, self.decider)
         self.learnt = None
         if built.earlier is not None:
             its = self.proposal, self.decider, self.embedding, rng

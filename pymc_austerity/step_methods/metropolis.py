@@ -283,6 +283,8 @@ class MetropolisStep(SubsamplingStep):
         when, how = "after tuning ", _IN_BLOCKS
         if self.python_needed:
             how = f"by Python, because {self.python_needed}"
+            if self.decider.compiled is not None:
+                how += "; decisions are made in compiled code"
         elif is_independent(self.target, self.proposal):
             when, how = "", f"{AT_ONCE} at a time, some ahead of the draw that is recorded"
         return f"{super().explain()}\nTransitions {when}are made {how}."
