@@ -24,12 +24,9 @@ def logistic_regression(x: np.ndarray, y: np.ndarray) -> pm.Model:
     return model
 
 
-def papers_algorithm(epsilon: float = 0.05, batch_size: int = 500) -> AusterityMH:
+def papers_algorithm(epsilon: float = 0.05, batch_size: int = 500, **settings) -> AusterityMH:
     """The test on uniform mini-batches, for the model on the context stack."""
-    return AusterityMH(
-        epsilon=epsilon,
-        batch_size=batch_size,
-        control_variates=None,
-        sampling="windows",
-        proposal=RandomWalkProposal(),
-    )
+    its = {"epsilon": epsilon, "proposal": RandomWalkProposal(), **settings}
+    if "test" in settings:
+        del its["epsilon"]
+    return AusterityMH(batch_size=batch_size, control_variates=None, sampling="windows", **its)

@@ -290,6 +290,18 @@ def new_uniform_survey(
     )
 
 
+@part(types.UniTuple(types.int64, 2))
+def _row(survey: UniformCompiledSurvey, state: Any, k: int) -> tuple[int, int]:
+    """Where the k-th row of the sample lies, and how many after it are the following ones."""
+    n_rows, length = survey.n_rows, survey.length
+    if survey.n_runs > 0:
+        place = place_in_runs(k, n_rows, survey.n_runs, length, state[1], state[2])
+        return place, length - 1 - k % length
+    if survey.n_runs == 0:
+        return drawn_number(k, n_rows, state[1]), 0
+    return k, n_rows - 1 - k
+
+
 @part(ESTIMATE)
 def _see_more(survey: UniformCompiledSurvey, n_new: int) -> Estimate:
     """See so many rows, and estimate the sum of all."""
@@ -297,17 +309,14 @@ def _see_more(survey: UniformCompiledSurvey, n_new: int) -> Estimate:
     batch, values, n_rows = integers(survey.batch), reals(survey.values), survey.n_rows
     left = n_new
     while left > 0 and math.isfinite(moments[0]):  # one impossible row decides
-        taken, count = min(left, survey.most), state[0]
+        taken, count, row, following = min(left, survey.most), state[0], 0, 0
         for j in range(taken):
-            if survey.n_runs > 0:
-                runs = survey.n_runs, survey.length, state[1], state[2]
-                batch[j] = place_in_runs(count + j, n_rows, *runs)
-                announce(survey.rows, batch[j], 1)
-            elif survey.n_runs == 0:
-                batch[j] = drawn_number(count + j, n_rows, state[1])
-                announce(survey.rows, batch[j], 1)
+            if following > 0:
+                row, following = row + 1 if row < n_rows - 1 else 0, following - 1
             else:
-                batch[j] = count + j
+                row, following = _row(survey, state, count + j)
+                announce(survey.rows, row, min(following + 1, _ANNOUNCED))
+            batch[j] = row
         points = survey.proposed, survey.current
         fill_differences(survey.rows, *points, survey.batch, taken, survey.values)
         known = count, moments[0], moments[1]
