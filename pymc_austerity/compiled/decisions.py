@@ -161,13 +161,14 @@ def compiled_test(test: Any) -> AnyCompiledTest | CompiledBarkerTest:
     """A test that is not refused, for compiled code."""
     if isinstance(test, BarkerTest):
         values, cumulative, error = test.correction
-        return CompiledBarkerTest(test.noise, values, cumulative, error)
+        return CompiledBarkerTest(float(test.noise), values, cumulative, error)
     if not isinstance(test, StudentTTest):
         knows_spread = isinstance(test, EmpiricalBernsteinTest)
-        return CompiledInequality(float(test.largest_difference), test.error_prob, knows_spread)
-    tail, alpha = address_of_tail(), test.alpha
+        limits = float(test.largest_difference), float(test.error_prob)
+        return CompiledInequality(*limits, knows_spread)
+    tail, epsilon, alpha = address_of_tail(), float(test.epsilon), float(test.alpha)
     assert tail is not None
-    return CompiledTest(tail, test.epsilon, alpha, float(ndtri(test.epsilon)), test.relative)
+    return CompiledTest(tail, epsilon, alpha, float(ndtri(epsilon)), bool(test.relative))
 
 
 class SequentialDecisions(NamedTuple):

@@ -410,13 +410,21 @@ class CompiledChain:
         self.decisions = addressed(target.decisions)
         self._work = np.zeros((3, moves.size))
         self._place = addressed(Place(self._work, moves.size))
-        self._single = self._space(1)
+        self._single, self._known = self._space(1), None
         self._single_by_address = addressed(self._single)
 
     @property
     def sizes(self) -> NDArray[np.float64]:
         """Size of the moves of each component."""
         return self._moves.sizes
+
+    def _call(self, *given: Any) -> int:
+        """Call `transitions`; from the second time on without a look at types, half of a call."""
+        if self._known is None:
+            n_made: int = transitions(*given)
+            self._known = transitions.overloads[tuple(map(typeof, given))].entry_point
+            return n_made
+        return self._known(*given)
 
     def _space(self, n_transitions: int) -> Transitions:
         points = np.empty((n_transitions, self._place.size))
@@ -451,7 +459,7 @@ class CompiledChain:
         self._work[0] = start
         made = self._space(n_transitions)
         how = self._by_address, self.decisions, self._place, rng, audits
-        n_made = transitions(*how, n_transitions, addressed(made))
+        n_made = self._call(*how, n_transitions, addressed(made))
         self.target.refuse_unread()
         return Transitions(made.points[:n_made], made.statistics[:n_made])
 
@@ -486,7 +494,7 @@ class CompiledChain:
         self._work[0], self._work[1] = current, proposed
         place = self._place._replace(log_ratio=log_ratio)
         how = self._by_address, self.decisions, place, rng, audits
-        n_made = transitions(*how, 1, self._single_by_address)
+        n_made = self._call(*how, 1, self._single_by_address)
         self.target.refuse_unread()
         found: list[float] = self._single.statistics[0].tolist()
         return found if n_made else None

@@ -161,7 +161,7 @@ def _decisions(rows: RowsByAddress, decider: AnyDecider, n_ratios: int) -> AnyDe
     test, survey = compiled_test(decider.state.test), _survey(rows, decider.sampling)
     if isinstance(test, CompiledBarkerTest):
         return RandomDecisions(survey, test)
-    return SequentialDecisions(survey, test, decider.audits.share)
+    return SequentialDecisions(survey, test, float(decider.audits.share))
 
 
 def _survey(rows: RowsByAddress, sampling: Sampling) -> CompiledSurvey | UniformCompiledSurvey:
@@ -302,6 +302,8 @@ class DecisionsForPython:
         self._target, self._proposal = target, proposal
         self._chain: CompiledChain | None = None
         self._first: Any = None
+        self._test: Any = None
+        self._share = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""
@@ -317,10 +319,10 @@ class DecisionsForPython:
     ) -> Decision:
         """A decision, audited if the decider wants it."""
         test, audits = decider.state.test, decider.audits
-        chain = self._with(decider, decider.state.batch_size)
-        chain.decisions = chain.decisions._replace(
-            test=addressed(compiled_test(test)), audit=audits.share
-        )
+        chain, share = self._with(decider, (decider.state.batch_size, type(test))), audits.share
+        if test is not self._test or share != self._share:
+            self._test, self._share, own = test, share, addressed(compiled_test(test))
+            chain.decisions = chain.decisions._replace(test=own, audit=float(share))
         found = chain.decide(proposed, current, log_known, rng, audits.rng)
         assert found is not None  # only bounds can be violated
         accepted, n_rows, n_looks, error, standardized, is_audited, is_wrong, _ = found
@@ -361,5 +363,5 @@ class DecisionsForPython:
             moves = moves_of(self._target, self._proposal, state)
             target = compiled_target(self._target, decider, n_ratios=MOST_RATIOS)
             self._chain = CompiledChain(target, moves)
-            self._first = first
+            self._first, self._test = first, None
         return self._chain
