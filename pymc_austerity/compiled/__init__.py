@@ -36,7 +36,12 @@ from pymc_austerity.compiled.owners import (
     Verdicts,
     decide_each,
 )
-from pymc_austerity.compiled.proposals import arrays_of, refusal_of
+from pymc_austerity.compiled.proposals import (
+    CompiledPosterior,
+    NormalMoves,
+    arrays_of,
+    refusal_of,
+)
 from pymc_austerity.compiled.surveys import (
     CompiledSurvey,
     UniformCompiledSurvey,
@@ -45,11 +50,9 @@ from pymc_austerity.compiled.surveys import (
 )
 from pymc_austerity.compiled.transitions import (
     CompiledChain,
-    CompiledPosterior,
     CompiledTarget,
     CompiledTrajectories,
     KnownByAddress,
-    NormalMoves,
     Transitions,
     center_and_scale,
     walk,

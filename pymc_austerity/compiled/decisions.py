@@ -20,7 +20,7 @@ from pymc_austerity.compiled.surveys import (
     CompiledSurvey,
     UniformCompiledSurvey,
     begin,
-    total,
+    estimated_total,
 )
 from pymc_austerity.exact import (
     Candidates,
@@ -254,7 +254,7 @@ def decide_at_random(
     statistics[1], statistics[2] = decision.n_rows_used, decision.n_looks
     error = decision.decision_error
     statistics[3], statistics[4] = test.error if error > 0.0 else 0.0, decision.standardized_mean
-    distance = total(survey) + log_ratio
+    distance = estimated_total(survey) + log_ratio
     if not math.isfinite(distance):
         return 0
     correction = reals(test.values), reals(test.cumulative)

@@ -1,12 +1,13 @@
-"""Normal proposals as arrays, and drawn in compiled code."""
+"""Moves with normal noise in compiled code, and what is known of the posterior at their ends."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled.addresses import call_for_number
 from pymc_austerity.parts import part, reals
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
@@ -170,3 +171,94 @@ def propose(
         return chosen, 0.0
     before = _log_density(proposals, point)
     return chosen, before - _log_density(proposals, new)
+
+
+class CompiledPosterior(NamedTuple):
+    """What is known of the log-posterior without reading rows.
+
+    Attributes
+    ----------
+    exact : int
+        Address of the row-free part; see `pymc_austerity.model.DensityKernel.address`.
+    anchor, gradient : float array, shape (d,)
+        Of the expansion.
+    hessian : float array, shape (d, d)
+        Zeros for an expansion of first order.
+    size : int
+        d.
+    """
+
+    exact: int
+    anchor: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    size: int
+
+
+@part(types.float64)
+def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> float:
+    """What the control variates sum up to over all rows, nats."""
+    anchor, d = reals(posterior.anchor), posterior.size
+    gradient, hessian = reals(posterior.gradient), reals(posterior.hessian)
+    first, second = 0.0, 0.0
+    for i in range(d):
+        product = 0.0
+        for j in range(d):
+            about = (proposed[j] - anchor[j]) + (current[j] - anchor[j])
+            product += hessian[i * d + j] * about
+        moved = proposed[i] - current[i]
+        first += gradient[i] * moved
+        second += moved * product
+    return first + 0.5 * second
+
+
+class NormalMoves(NamedTuple):
+    """Proposals with normal noise, and what is known of the posterior.
+
+    Attributes
+    ----------
+    proposals : CompiledProposals
+    posterior : CompiledPosterior
+    """
+
+    proposals: CompiledProposals
+    posterior: CompiledPosterior
+
+    @property
+    def size(self) -> int:
+        """Dimension, d."""
+        return self.proposals.size
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Size of the moves of each component."""
+        return self.proposals.sizes
+
+
+class Move(NamedTuple):
+    """A proposal: its component, and the log-ratio but for the rows that are sampled, nats.
+
+    Of the row-free part, its values at the current point, NaN where it is not needed, and then.
+    """
+
+    component: int
+    log_ratio: float
+    exact_now: float
+    exact_then: float
+
+
+MOVE = typeof(Move(0, 0.0, 0.0, 0.0))
+
+
+def move_by_noise(its: NormalMoves, work: int, exact_now: float, rng: np.random.Generator) -> Move:
+    """Propose a point; see `pymc_austerity.compiled.transitions.CurrentPoint`."""
+    d, posterior = its.posterior.size, its.posterior
+    current, proposed = reals(work), reals(work + 8 * d)
+    if exact_now != exact_now:
+        exact_now = call_for_number(posterior.exact, (work,))
+    component, log_ratio = propose(its.proposals, current, rng, reals(work + 16 * d), proposed)
+    exact_then = call_for_number(posterior.exact, (work + 8 * d,))
+    log_ratio += exact_then - exact_now
+    if math.isfinite(log_ratio):
+        log_ratio += _expansion(posterior, proposed, current)
+    return Move(component, log_ratio, exact_now, exact_then)

@@ -98,7 +98,7 @@ class CompiledSurvey(NamedTuple):
             plan_further(self.n_strata, sizes, counts, squares, weights, new)
         return _see(self)
 
-    def total(self) -> float:
+    def estimated_total(self) -> float:
         """Estimated sum over all rows, nats."""
         sizes, means, found = integers(self.sizes), reals(self.means), 0.0
         for h in range(self.n_strata):
@@ -260,7 +260,7 @@ class UniformCompiledSurvey(NamedTuple):
         count = integers(self.state)[0]
         return _see_more(self, n_of_look(count, self.n_rows, self.batch_size, self.growth))
 
-    def total(self) -> float:
+    def estimated_total(self) -> float:
         """Estimated sum over all rows, nats."""
         return self.n_rows * reals(self.moments)[0]
 
@@ -333,7 +333,7 @@ def begin(survey: Any, proposed: Any, current: Any, rng: np.random.Generator) ->
 
 
 @method(types.float64)
-def total(survey: Any) -> float:
+def estimated_total(survey: Any) -> float:
     """Estimated sum over all rows, nats."""
-    found: float = survey.total()
+    found: float = survey.estimated_total()
     return found

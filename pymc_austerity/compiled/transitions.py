@@ -28,48 +28,9 @@ from pymc_austerity.compiled.decisions import (
     decide_exactly,
     decide_sequentially,
 )
-from pymc_austerity.compiled.proposals import CompiledProposals, propose
+from pymc_austerity.compiled.proposals import MOVE, Move, NormalMoves, move_by_noise
 from pymc_austerity.parts import compiled_once, part, part_by_type, reals
 from pymc_austerity.proposals import hamiltonian
-
-
-class CompiledPosterior(NamedTuple):
-    """What is known of the log-posterior without reading rows.
-
-    Attributes
-    ----------
-    exact : int
-        Address of the row-free part; see `pymc_austerity.model.DensityKernel.address`.
-    anchor, gradient : float array, shape (d,)
-        Of the expansion.
-    hessian : float array, shape (d, d)
-        Zeros for an expansion of first order.
-    size : int
-        d.
-    """
-
-    exact: int
-    anchor: NDArray[np.float64]
-    gradient: NDArray[np.float64]
-    hessian: NDArray[np.float64]
-    size: int
-
-
-@part(types.float64)
-def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> float:
-    """What the control variates sum up to over all rows, nats."""
-    anchor, d = reals(posterior.anchor), posterior.size
-    gradient, hessian = reals(posterior.gradient), reals(posterior.hessian)
-    first, second = 0.0, 0.0
-    for i in range(d):
-        product = 0.0
-        for j in range(d):
-            about = (proposed[j] - anchor[j]) + (current[j] - anchor[j])
-            product += hessian[i * d + j] * about
-        moved = proposed[i] - current[i]
-        first += gradient[i] * moved
-        second += moved * product
-    return first + 0.5 * second
 
 
 @part_by_type(
@@ -83,57 +44,6 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
 def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
     """Accept or reject; see `decide_sequentially`."""
     raise NotImplementedError
-
-
-class NormalMoves(NamedTuple):
-    """Proposals with normal noise, and what is known of the posterior.
-
-    Attributes
-    ----------
-    proposals : CompiledProposals
-    posterior : CompiledPosterior
-    """
-
-    proposals: CompiledProposals
-    posterior: CompiledPosterior
-
-    @property
-    def size(self) -> int:
-        """Dimension, d."""
-        return self.proposals.size
-
-    @property
-    def sizes(self) -> NDArray[np.float64]:
-        """Size of the moves of each component."""
-        return self.proposals.sizes
-
-
-class _Move(NamedTuple):
-    """A proposal: its component, and the log-ratio but for the rows that are sampled, nats.
-
-    Of the row-free part, its values at the current point, NaN where it is not needed, and then.
-    """
-
-    component: int
-    log_ratio: float
-    exact_now: float
-    exact_then: float
-
-
-_MOVE = typeof(_Move(0, 0.0, 0.0, 0.0))
-
-
-def _by_noise(its: NormalMoves, work: int, exact_now: float, rng: np.random.Generator) -> _Move:
-    d, posterior = its.posterior.size, its.posterior
-    current, proposed = reals(work), reals(work + 8 * d)
-    if exact_now != exact_now:
-        exact_now = call_for_number(posterior.exact, (work,))
-    component, log_ratio = propose(its.proposals, current, rng, reals(work + 16 * d), proposed)
-    exact_then = call_for_number(posterior.exact, (work + 8 * d,))
-    log_ratio += exact_then - exact_now
-    if math.isfinite(log_ratio):
-        log_ratio += _expansion(posterior, proposed, current)
-    return _Move(component, log_ratio, exact_now, exact_then)
 
 
 class KnownByAddress(NamedTuple):
@@ -261,7 +171,7 @@ def _end(its: Any, current: NDArray, rng: Any) -> tuple[NDArray, int]:
 
 def _by_trajectories(
     its: CompiledTrajectories, work: int, exact_now: float, rng: np.random.Generator
-) -> _Move:
+) -> Move:
     """What is known cancels, but for what the expansion of decisions has beyond the surrogate."""
     d = its.anchor.size
     current, out = numba.carray(reals(work), d), reals(work + 8 * d)
@@ -269,18 +179,18 @@ def _by_trajectories(
     for i in range(d):
         out[i] = proposed[i]
     if n_accepted == 0:
-        return _Move(0, -math.inf, 0.0, 0.0)
+        return Move(0, -math.inf, 0.0, 0.0)
     moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
-    return _Move(0, 0.5 * np.dot(moved, np.dot(its.beyond, about)), 0.0, 0.0)
+    return Move(0, 0.5 * np.dot(moved, np.dot(its.beyond, about)), 0.0, 0.0)
 
 
-@part_by_type(_MOVE, {NormalMoves: _by_noise, CompiledTrajectories: _by_trajectories})
+@part_by_type(MOVE, {NormalMoves: move_by_noise, CompiledTrajectories: _by_trajectories})
 def _propose_by(its, work, exact_now, rng):  # type: ignore[no-untyped-def]
-    """Write a proposal behind the current point; see `Place`."""
+    """Write a proposal behind the current point; see `CurrentPoint`."""
     raise NotImplementedError
 
 
-class Place(NamedTuple):
+class CurrentPoint(NamedTuple):
     """Where a chain is.
 
     Attributes
@@ -318,7 +228,7 @@ class Transitions(NamedTuple):
 def transitions(
     moves: NormalMoves | CompiledTrajectories,
     decisions: AnyDecisions,
-    place: Place,
+    place: CurrentPoint,
     rng: np.random.Generator,
     audits: np.random.Generator,
     n_transitions: int,
@@ -331,7 +241,7 @@ def transitions(
     moves, decisions
         How to propose and to decide, as `addressed` has them, but for arrays of trajectories; but
         for working space nothing in them changes.
-    place : Place
+    place : CurrentPoint
         Where the chain is, as `addressed` has it. It ends where the chain is then.
     rng, audits : numpy.random.Generator
         Of the chain, and of what is checked.
@@ -409,7 +319,7 @@ class CompiledChain:
         self._by_address = moves if isinstance(moves, CompiledTrajectories) else addressed(moves)
         self.decisions = addressed(target.decisions)
         self._work = np.zeros((3, moves.size))
-        self._place = addressed(Place(self._work, moves.size))
+        self._place = addressed(CurrentPoint(self._work, moves.size))
         self._single, self._known = self._space(1), None
         self._single_by_address = addressed(self._single)
 
