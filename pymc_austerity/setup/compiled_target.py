@@ -79,6 +79,8 @@ def why_transitions_need_python(
         return _why_no_trajectories(target, proposal.surrogate)
     if refusal := refusal_of(proposal):
         return refusal
+    if not target.layout.is_continuous:
+        return "some variables are discrete"
     if isinstance(target.sampling, UniformSampling) and target.sampling.is_exact:
         return "all rows are read, and points are to be those of plain Metropolis-Hastings"
     if not isinstance(target.row_free_difference, DensityKernel):

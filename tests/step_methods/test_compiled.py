@@ -153,6 +153,7 @@ def test_draws_are_those_of_python(model, settings):
         (heavy_tails, {"test": "exact"}),
         (heavy_tails, {**PAPERS, "test": BarkerTest()}),
         (logistic, {**PAPERS, "epsilon": 0.0}),
+        (models.switch_point, PAPERS),
     ],
 )
 def test_the_tuning_phase_is_that_of_python(model, settings):
@@ -317,6 +318,7 @@ def own_proposal(point, rng):
         (normal_regression, {"proposal": own_proposal}, "UserProposal has no compiled"),
         (normal_regression, {"proposal": LangevinProposal()}, "LangevinProposal has no compiled"),
         (normal_mean, {"control_variates": None}, "all rows are read"),
+        (models.switch_point, PAPERS, "some variables are discrete"),
         (normal_mean, {"test": own_test}, "the test has no compiled"),
         (normal_mean, {"test": HoeffdingTest(lambda new, old: 9.0)}, "its bound is a function"),
         (normal_mean, {"epsilon": lambda draw: 0.1}, "epsilon is a function"),
@@ -325,8 +327,8 @@ def own_proposal(point, rng):
 )
 @pytest.mark.few(
     "normal_mean-settings2-all rows are read",
-    "normal_mean-settings3-the test has no compiled",
-    "normal_mean-settings5-epsilon is a function",
+    "normal_mean-settings4-the test has no compiled",
+    "normal_mean-settings6-epsilon is a function",
 )
 def test_python_is_used_where_it_has_to_be(model, settings, why):
     step = built(model(), **settings)
