@@ -19,14 +19,7 @@ class Stream:
 
 
 class Stratum(Stream):
-    """A single stratum, whose first look reads `first` values."""
-
-    def __init__(self, values, first):
-        super().__init__(values)
-        self.first = first
-
-    def read_first(self):
-        return self.read(self.first)
+    """A single stratum."""
 
     def read(self, counts):
         return next(super().read(int(np.sum(counts))))

@@ -1,7 +1,7 @@
 """How the rows of a decision are sampled and turned into differences."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,7 +19,6 @@ from pymc_austerity.design import (
 )
 from pymc_austerity.rows import (
     AllRows,
-    Block,
     FreshRows,
     RowDraw,
     RowSource,
@@ -27,7 +26,7 @@ from pymc_austerity.rows import (
     Windows,
     blocks_of,
 )
-from pymc_austerity.sequential import Segments, StratifiedSurvey, UniformSurvey
+from pymc_austerity.sequential import StratifiedSurvey, UniformSurvey
 from pymc_austerity.strata import Strata
 
 _MOST_LOOKS = 500
@@ -186,7 +185,7 @@ class StratifiedSampling:
         """A new sample of the differences between two points, drawn at its first look."""
         its = self if batch_size is None else self.with_first_look(batch_size)
         stream = _StratifiedDifferences(self.function, proposed, current, its.windows, rng)
-        return StratifiedSurvey(stream, its.strata, its._first)
+        return StratifiedSurvey(stream, its.strata)
 
     def with_first_look(self, n_rows: int) -> "StratifiedSampling":
         """The same with a first look of `n_rows` rows or more; see `Strata.with_first_look`."""
@@ -207,11 +206,6 @@ class StratifiedSampling:
         """The strata of the stored rows."""
         return self.windows.strata
 
-    @cached_property
-    def _first(self) -> Segments:
-        """Positions of the strata in the values of first looks."""
-        return Segments.of(self.strata.first_counts)
-
 
 Sampling: TypeAlias = UniformSampling | StratifiedSampling
 """The samples of a sequential test.
@@ -224,15 +218,8 @@ a bound on the differences, for tests that need one and for uniform samples only
 class _StratifiedDifferences(_Differences):
     __slots__ = ()
 
-    def read_first(self) -> NDArray[np.float64]:
-        self.rows = self.draw.begin(self.rng)
-        return self._joined(self.rows.read_first())
-
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self._joined(self.rows.read(counts))
-
-    def _joined(self, blocks: Iterator[Block]) -> NDArray[np.float64]:
-        pieces = [self.function(self.proposed, self.current, *block) for block in blocks]
+        pieces = list(_Differences.read(self, counts))
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 

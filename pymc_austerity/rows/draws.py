@@ -1,7 +1,7 @@
 """Sampling rows without replacement: fresh at random, as windows, or simply all."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -206,65 +206,21 @@ class StratifiedWindows:
 
     def begin(self, rng: np.random.Generator) -> "_StratifiedWindowStream":
         """Start at a uniformly random row of each stratum."""
-        return _StratifiedWindowStream(self, rng)
-
-    @cached_property
-    def first_places(self) -> "_Places":
-        """Where the rows of the first look lie, the same for every decision but for the starts."""
-        return _Places.of(self.strata, self.strata.first_counts)
+        sizes = self.strata.sizes
+        return _StratifiedWindowStream(self, (rng.random(sizes.size) * sizes).astype(np.int64))
 
 
-class _Places(NamedTuple):
-    """Where the rows of a look lie: rank, size of the stratum and its start, for each row."""
-
-    owners: NDArray[np.intp]
-    ranks: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-
-    @classmethod
-    def of(
-        cls, strata: Strata, counts: NDArray[np.int64], start: int = 0, stop: int | None = None
-    ) -> "_Places":
-        """Places of the rows, or of some of them, that stand one stratum after another."""
-        ends = np.cumsum(counts)
-        rows = np.arange(start, int(ends[-1]) if stop is None else stop)
-        owners = np.searchsorted(ends, rows, side="right")
-        ranks = rows - (ends - counts)[owners]
-        return cls(owners, ranks, strata.sizes[owners], strata.offsets[owners])
-
-    def indices(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Storage positions of windows that start at the given rows of each stratum."""
-        return (positions[self.owners] + self.ranks) % self.sizes + self.offsets
-
-
-def _places_in_blocks(strata: Strata, counts: NDArray[np.int64]) -> Iterator[_Places]:
-    """The same block by block: a look may see most of more rows than fit into memory."""
-    n_rows = int(counts.sum())
-    for start in range(0, n_rows, LARGEST_BLOCK):
-        yield _Places.of(strata, counts, start, min(start + LARGEST_BLOCK, n_rows))
-
-
+@dataclass(slots=True)
 class _StratifiedWindowStream:
-    __slots__ = ("positions", "windows")
-
-    def __init__(self, windows: StratifiedWindows, rng: np.random.Generator) -> None:
-        self.windows = windows
-        sizes = windows.strata.sizes
-        self.positions = (rng.random(sizes.size) * sizes).astype(np.int64)
-
-    def read_first(self) -> Iterator[Block]:
-        """The rows of the first look, one stratum after another, in blocks."""
-        return self._read([self.windows.first_places], self.windows.strata.first_counts)
+    windows: StratifiedWindows
+    positions: NDArray[np.int64]
 
     def read(self, counts: NDArray[np.int64]) -> Iterator[Block]:
         """The next ``counts[h]`` rows of each stratum, one stratum after another, in blocks."""
-        return self._read(_places_in_blocks(self.windows.strata, counts), counts)
-
-    def _read(self, places: Iterable[_Places], counts: NDArray[np.int64]) -> Iterator[Block]:
-        positions = self.positions
+        positions, strata, ends = self.positions, self.windows.strata, np.cumsum(counts)
         self.positions = positions + counts  # each stratum is a ring
-        for some in places:
-            indices = some.indices(positions)
-            for start in range(0, indices.size, LARGEST_BLOCK):
-                yield self.windows.source.take(indices[start : start + LARGEST_BLOCK])
+        for start in range(0, int(ends[-1]), LARGEST_BLOCK):
+            rows = np.arange(start, min(start + LARGEST_BLOCK, int(ends[-1])))
+            owners = np.searchsorted(ends, rows, side="right")
+            places = (positions - ends + counts)[owners] + rows
+            yield self.windows.source.take(places % strata.sizes[owners] + strata.offsets[owners])

@@ -28,7 +28,6 @@ from pymc_austerity.sequential.stopping import (
     log_uniform,
 )
 from pymc_austerity.sequential.surveys import (
-    Segments,
     StratifiedSurvey,
     UniformSurvey,
     further_counts,

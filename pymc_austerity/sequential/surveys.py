@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numba import typeof, types
@@ -84,27 +84,6 @@ def sample_variance(count: int, mean: float, squares: float) -> float:
     """Sample variance (ddof 1), 0 when the spread is not larger than rounding error."""
     variance, rounding = squares / max(count - 1, 1), ROUNDING * mean
     return variance if variance > rounding * rounding else 0.0
-
-
-class Segments(NamedTuple):
-    """Consecutive stretches of values, none of which is empty, and the stratum of each."""
-
-    strata: NDArray[np.intp]
-    counts: NDArray[np.int64]
-    starts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, counts: NDArray[np.int64]) -> "Segments":
-        """Stretches of so many rows of each stratum."""
-        strata = np.flatnonzero(counts)
-        counts = counts[strata]
-        return cls(strata, counts, np.cumsum(counts) - counts)
-
-    def moments(self, values: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and centered sum of squares of each stretch."""
-        means = np.add.reduceat(values, self.starts) / self.counts
-        centered = values - np.repeat(means, self.counts)
-        return means, np.add.reduceat(centered * centered, self.starts)
 
 
 @part(types.float64)
@@ -292,9 +271,6 @@ class UniformSurvey:
 class StratifiedStream(Protocol):
     """Log-likelihood differences of rows that have not yet been read, stratum by stratum."""
 
-    def read_first(self) -> NDArray[np.float64]:
-        """Differences of the rows of the first look, one stratum after another."""
-
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Differences of the next ``counts[h]`` rows of each stratum, one stratum after another."""
 
@@ -340,8 +316,6 @@ class StratifiedSurvey:
         Provides the differences of rows in random order within each stratum.
     strata : Strata
         Sizes of the strata and of the first look.
-    first : Segments, optional
-        Positions of the strata in the values of the first look, if they are known.
 
     References
     ----------
@@ -351,12 +325,9 @@ class StratifiedSurvey:
 
     largest_difference = math.inf
 
-    def __init__(
-        self, stream: StratifiedStream, strata: Strata, first: Segments | None = None
-    ) -> None:
+    def __init__(self, stream: StratifiedStream, strata: Strata) -> None:
         self.stream = stream
         self.strata = strata
-        self.first = Segments.of(strata.first_counts) if first is None else first
         self.n_rows, n_strata = self.strata.n_rows, self.strata.sizes.size
         self.sizes = self.strata.sizes.tolist()
         self.counts, self.new = [0] * n_strata, [0] * n_strata
@@ -367,7 +338,7 @@ class StratifiedSurvey:
     def look(self) -> Estimate:
         """Read the first rows of each stratum; at further looks, double the rows read."""
         if not any(self.counts):
-            return self._merge(self.first, self.stream.read_first())
+            return self._read(self.strata.first_counts)
         plan_further(len(self.sizes), self.sizes, self.counts, self.squares, self.weights, self.new)
         return self._read(np.array(self.new))
 
@@ -387,15 +358,16 @@ class StratifiedSurvey:
         return np.sqrt(np.array(self.squares) / np.maximum(np.array(self.counts) - 1, 1))
 
     def _read(self, new: NDArray[np.int64]) -> Estimate:
-        return self._merge(Segments.of(new), self.stream.read(new))
-
-    def _merge(self, segments: Segments, values: NDArray[np.float64]) -> Estimate:
-        found = (segments.strata, segments.counts, *segments.moments(values))
-        for h, added, mean, squares in zip(*(array.tolist() for array in found), strict=True):
+        values, start = self.stream.read(new), 0
+        for h, added in enumerate(new.tolist()):
+            if added == 0:
+                continue
+            mean, squares = moments_of(values, start, start + added)
             self.means[h], self.squares[h] = merged(
                 self.counts[h], self.means[h], self.squares[h], added, mean, squares
             )
             self.counts[h] += added
+            start += added
         estimate = estimate_strata(
             len(self.sizes), self.sizes, self.counts, self.means, self.squares, self.spread
         )

@@ -29,7 +29,7 @@ def test_constant_looks_are_those_of_a_uniform_survey(batch_size, n_rows, rng):
 
 @pytest.mark.parametrize(("batch_size", "n_rows"), [(125, 1_000), (300, 1_000), (2, 1_000)])
 def test_doubling_looks_are_those_of_a_survey_with_one_stratum(batch_size, n_rows, rng):
-    stream = Stratum(rng.normal(size=n_rows), batch_size)
+    stream = Stratum(rng.normal(size=n_rows))
     survey = StratifiedSurvey(stream, Strata.single(n_rows, batch_size))
     np.testing.assert_array_equal(doubling_looks(batch_size, n_rows).shares, shares_of(survey))
 

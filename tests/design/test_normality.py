@@ -12,13 +12,13 @@ from pymc_austerity.strata import Strata
 class Window:
     """Consecutive rows of each stratum from given starts, wrapping around."""
 
-    def __init__(self, pieces, starts, counts):
-        self.pieces, self.starts, self.counts = pieces, starts, counts
+    def __init__(self, pieces, starts):
+        self.pieces, self.starts = pieces, starts
 
-    def read_first(self):
+    def read(self, counts):
         taken = [
             np.take(values, np.arange(start, start + count), mode="wrap")
-            for values, start, count in zip(self.pieces, self.starts, self.counts, strict=True)
+            for values, start, count in zip(self.pieces, self.starts, counts, strict=True)
         ]
         return np.concatenate(taken)
 
@@ -35,7 +35,7 @@ def test_statistics_are_those_of_the_survey():
         [np.zeros(50, int)] + [again.integers(values.size, size=50) for values in pieces[1:]]
     )
     for r in range(50):
-        window = Window(pieces, starts[r], strata.first_counts)
+        window = Window(pieces, starts[r])
         estimate = StratifiedSurvey(window, strata).look()
         standard_error = np.sqrt(estimate.variance)
         expected = (estimate.total - differences.sum()) / standard_error

@@ -80,7 +80,7 @@ def decide_often(rule, differences, rng, *, n_repeats, first=50):
     first_look = Strata.single(n_rows, first)
     wrong = early = 0
     for _ in range(n_repeats):
-        survey = StratifiedSurvey(Stratum(rng.permutation(differences), first), first_look)
+        survey = StratifiedSurvey(Stratum(rng.permutation(differences)), first_look)
         decision = exceeds(survey, 0.0, rule=rule)
         wrong += decision.accept != truth
         early += not decision.exact
@@ -124,7 +124,7 @@ def test_bernstein_profits_from_small_spread(rng):
     for rule in RULES:
         asked = rule(largest_difference=1.0, error_prob=0.05)
         first_look = Strata.single(20_000, 100)
-        survey = StratifiedSurvey(Stratum(differences, 100), first_look)
+        survey = StratifiedSurvey(Stratum(differences), first_look)
         shares[rule] = exceeds(survey, 0.0, rule=asked).n_rows_used
     assert shares[EmpiricalBernsteinTest] < shares[HoeffdingTest] / 2
 

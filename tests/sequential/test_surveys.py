@@ -14,14 +14,10 @@ from pymc_austerity.strata import Strata
 class Stream:
     """Differences in a random order within each stratum."""
 
-    def __init__(self, strata, first_counts, rng):
-        self.first_counts = first_counts
+    def __init__(self, strata, rng):
         self.strata = [rng.permutation(values) for values in strata]
         self.n_read = np.zeros(len(strata), dtype=int)
         self.calls = []
-
-    def read_first(self):
-        return self.read(self.first_counts)
 
     def read(self, counts):
         self.calls.append(np.array(counts))
@@ -37,7 +33,7 @@ def sizes_of(strata):
 
 
 def survey_of(strata, first_counts, rng):
-    stream = Stream(strata, first_counts, rng)
+    stream = Stream(strata, rng)
     return StratifiedSurvey(stream, Strata(sizes_of(strata), np.array(first_counts)))
 
 
@@ -53,7 +49,7 @@ def strata(rng):
 
 def test_one_stratum_is_uniform_sampling(rng):
     values = rng.normal(0.3, 1.0, size=1_000)
-    shuffled = Stream([values], [80], np.random.default_rng(2)).strata[0]
+    shuffled = Stream([values], np.random.default_rng(2)).strata[0]
 
     class Uniform:
         def read(self, n_rows):
