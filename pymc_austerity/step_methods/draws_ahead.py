@@ -28,6 +28,7 @@ from pymc_austerity.setup.compiled_target import (
     moves_of,
     why_transitions_need_python,
 )
+from pymc_austerity.setup.setup_progress import collection_paused
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.statistics import of_transitions
 
@@ -297,6 +298,7 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
     return why_transitions_need_python(target, decider, proposal)
 
 
+@collection_paused()
 def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> None:
     """Compile what the chains will need, or read what an earlier process compiled."""
     state = proposal.init(target.layout, target.approximation)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.diagnostics.convergence import effective_draws, r_hat_of_entries
+from pymc_austerity.setup.setup_progress import collection_paused
 from pymc_austerity.step_methods.expected_time import IN_TAILS, TRANSITIONS, CostOfNUTS
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedStep
@@ -130,7 +131,8 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float, n_steps: in
     names = [variable.name for variable in step.vars]
     first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
     try:
-        list(_chain(step, point, names, first, np.inf, _FIRST_STEPS))
+        with collection_paused():  # what they need is compiled
+            list(_chain(step, point, names, first, np.inf, _FIRST_STEPS))
         started = counted()
         seconds = most_seconds / _N_CHAINS
         chains = [list(_chain(step, point, names, rng, seconds, n_steps)) for rng in others]

@@ -51,7 +51,11 @@ from pymc_austerity.setup.levels.factors import (
     have_bounds,
     rounding_of,
 )
-from pymc_austerity.setup.levels.grouped_model import GroupedModel, stored_by_level
+from pymc_austerity.setup.levels.grouped_model import (
+    GroupedModel,
+    row_free_difference_by_levels,
+    stored_by_level,
+)
 from pymc_austerity.setup.levels.invariances import (
     exchange_of,
     nested_levels,
@@ -60,10 +64,10 @@ from pymc_austerity.setup.levels.invariances import (
 )
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem, pose
-from pymc_austerity.setup.row_free import conditionally_normal, row_free_difference_by_levels
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say, collection_paused
 from pymc_austerity.setup.support import is_unconstrained
+from pymc_austerity.setup.surrogate_anchor import conditionally_normal
 
 _FEWEST_LEVELS = 3
 """Fewest levels of the largest factor."""

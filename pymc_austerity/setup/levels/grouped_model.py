@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pymc_austerity.levels import RowFreeTerms
 from pymc_austerity.model import (
     Blocks,
+    DensityKernel,
     Factor,
+    Kernel,
     LevelTerms,
     OneAtATime,
     PartialDerivatives,
@@ -174,3 +177,37 @@ def _from_sources(
 
     shares = np.bincount(some, minlength=n_levels) / some.size
     return rows.stored(rows.mapped_with_numbers(labeled, here=True), shares, rng)[0]
+
+
+def row_free_difference_by_levels(
+    problem: Problem,
+    terms: Sequence[LevelTerms],
+    means: Sequence[tuple[NDArray[np.int64], int]] = (),
+) -> Callable[..., Any]:
+    """Like that of a `Problem`, with little to compile where many terms are sums over levels.
+
+    Parameters
+    ----------
+    problem : Problem
+    terms : sequence of LevelTerms
+        Terms of each factor.
+    means : sequence of (int array, int)
+        Levels that represent effects that sum to zero, and the entry that absorbs their mean.
+    """
+    likelihood = problem.likelihood
+    levels = (t.as_rows for t in terms if t.as_rows is not None)
+    loops = tuple((x.kernel, x.block) for x in levels if isinstance(x.kernel, Kernel))
+    sources = [source for t in terms for source in t.sources]
+    if len(loops) < len(terms) or len(set(sources)) < len(sources):
+        return problem.row_free_difference
+    of_sums, own = dict(likelihood.joint_terms), set(sources)
+    every = enumerate(likelihood.row_free_terms)
+    others = [of_sums.get(k, term).sum() for k, term in every if term not in own]
+    rest = None
+    if others:
+        found = DensityKernel.of(problem.parts, sum(others))
+        if isinstance(found, str):
+            return problem.row_free_difference
+        rest = found
+    function = RowFreeTerms(loops, rest, tuple(means))
+    return function if problem.agrees_row_free(function) else problem.row_free_difference
