@@ -90,6 +90,13 @@ def key_of(rng: np.random.Generator) -> int:
     return int(rng.random() * 2.0**53)
 
 
+@part(types.UniTuple(types.int64, 2))
+def first_run(n_rows: int, n_runs: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Where the runs of a sample begin, and how far one lies from the next; see `place_in_runs`."""
+    start = int(rng.random() * n_rows)
+    return start, 1 + int(rng.random() * (n_runs - 1))
+
+
 @part(types.int64)
 def place_in_runs(k: Any, n_rows: int, n_runs: int, length: int, start: int, factor: int) -> Any:
     """Where the k-th row lies in a sample of runs, for numbers or arrays of them.
@@ -101,8 +108,7 @@ def place_in_runs(k: Any, n_rows: int, n_runs: int, length: int, start: int, fac
     n_rows, n_runs, length : int
         Number of all rows, a prime number of runs, and the length of one.
     start, factor : int
-        Where the runs begin, and how far one lies from the next; see
-        `pymc_austerity.rows.draws.Windows`.
+        As in `pymc_austerity.rows.draws.Windows`.
     """
     run, rank = k // length, k % length
     is_run = run < n_runs  # rows that remain come last

@@ -1,4 +1,4 @@
-"""Decisions in compiled code: a sequential t-test on strata, and exact ones by thinned rows."""
+"""Decisions in compiled code: by sequential tests, at random, and exact ones by thinned rows."""
 
 import math
 from typing import Any, NamedTuple, TypeAlias
@@ -28,6 +28,7 @@ from pymc_austerity.exact import (
     bound_groups,
     number_of_candidates,
     select,
+    thinning,
     weigh,
 )
 from pymc_austerity.parts import integers, part, reals
@@ -172,7 +173,7 @@ def compiled_test(test: Any) -> AnyCompiledTest | CompiledBarkerTest:
 
 
 class SequentialDecisions(NamedTuple):
-    """Sequential tests on rows in strata.
+    """Sequential tests on samples of the rows.
 
     Attributes
     ----------
@@ -229,13 +230,10 @@ class RandomDecisions(NamedTuple):
     ----------
     survey : CompiledSurvey or UniformCompiledSurvey
     test : CompiledBarkerTest
-    audit : float
-        Not used.
     """
 
     survey: CompiledSurvey | UniformCompiledSurvey
     test: CompiledBarkerTest
-    audit: float = 0.0
 
 
 def decide_at_random(
@@ -445,7 +443,7 @@ def _tell(
         out[0], out[1], out[2] = rows[beyond], values[beyond], drawn.bounds[groups[beyond]]
     elif its.n_ratios > 0:
         out[0], out[1] = known[3], n_candidates
-        every = max(1, -(-n_candidates // its.n_ratios))
+        every = thinning(n_candidates, its.n_ratios)
         for k in range(0, n_candidates, every):
             row = drawn.n_read + k
             out[2 + k // every] = values[row] / drawn.bounds[groups[row]]

@@ -19,7 +19,7 @@ from pymc_austerity.sequential.surveys import (
     n_of_look,
     plan_further,
 )
-from pymc_austerity.strata import Strata, drawn_number, key_of, place_in_runs
+from pymc_austerity.strata import Strata, drawn_number, first_run, key_of, place_in_runs
 
 _AT_ONCE = 8_192
 _ANNOUNCED = 16
@@ -250,8 +250,7 @@ class UniformCompiledSurvey(NamedTuple):
         state[0] = 0
         moments[0] = moments[1] = 0.0
         if self.n_runs > 0:
-            state[1] = np.int64(rng.random() * self.n_rows)
-            state[2] = 1 + np.int64(rng.random() * (self.n_runs - 1))
+            state[1], state[2] = first_run(self.n_rows, self.n_runs, rng)
         elif self.n_runs == 0:
             state[1] = key_of(rng)
 

@@ -25,7 +25,7 @@ from pymc_austerity.exact.groups import (
     group_rows,
     nearest_directions,
 )
-from pymc_austerity.exact.inflation import MOST_RATIOS, Inflation
+from pymc_austerity.exact.inflation import MOST_RATIOS, Inflation, thinning
 from pymc_austerity.exact.select import (
     Candidates,
     bound_groups,

@@ -247,8 +247,8 @@ class ExactDecision(NamedTuple):
     log_ratio : float
         The number that was compared with the log of a uniform number, nats.
     ratios : float array, shape (m,)
-        Residuals of the candidates over their bounds, in [-1, 1]; of so many, every second, third
-        ...
+        Residuals of the candidates over their bounds, in [-1, 1]; of some evenly spread ones where
+        there are many.
     n_candidates : int
         How many there were.
     """

@@ -3,8 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+
+from pymc_austerity.parts import part
 
 _LEAST_ACCEPTANCE = 0.985
 """Share of the acceptance of all rows; by default a little above 0.95, which is the aim."""
@@ -18,6 +21,12 @@ MOST_RATIOS = 1_000
 """Candidates of a decision whose residuals enter the estimate of its noise."""
 _ALMOST = 0.999
 """Ratios of residual and bound beyond which the variance of a logarithm has no estimate."""
+
+
+@part(types.int64)
+def thinning(n_candidates: int, most: int) -> int:
+    """One in how many candidates is looked at, if at most so many are."""
+    return max(1, -(-n_candidates // most))
 
 
 def noise_variance(
@@ -129,7 +138,7 @@ class Inflation(NamedTuple):
         probability = float(np.exp(min(0.0, log_ratio)))
         variances = self.variances
         if ratios.size:
-            some = ratios[:: -(-ratios.size // MOST_RATIOS)]
+            some = ratios[:: thinning(ratios.size, MOST_RATIOS)]
             noise = noise_variance(some, self.value, _FACTORS) * (n / some.size)
             variances = variances + probability * noise
         updated = self._replace(

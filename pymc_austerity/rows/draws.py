@@ -1,7 +1,7 @@
 """Sampling rows without replacement: fresh at random, as windows, or simply all."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows.passes import LARGEST_BLOCK, Block, RowSource
-from pymc_austerity.strata import Strata, first_of_permutation, key_of, place_in_runs
+from pymc_austerity.strata import Strata, first_of_permutation, first_run, key_of, place_in_runs
 
 _LONGEST_RUN = 16
 """Rows that are read together: reading them costs little more than reading one."""
@@ -52,12 +52,15 @@ class Windows:
 
     source: RowSource
 
-    def begin(self, rng: np.random.Generator) -> "_RunStream":
+    def begin(self, rng: np.random.Generator) -> "_Stream":
         """Choose where the runs of a new sample lie."""
-        runs, n_rows = self.runs, self.source.n_rows
-        start = int(rng.random() * n_rows)
-        factor = 1 + int(rng.random() * (runs.n_runs - 1))
-        return _RunStream(self.source, runs, start, factor)
+        n_rows, runs = self.source.n_rows, self.runs
+        how = *runs, *first_run(n_rows, runs.n_runs, rng)
+
+        def block(first: int, end: int) -> Block:
+            return self.source.take(place_in_runs(np.arange(first, end), n_rows, *how))
+
+        return _Stream(block)
 
     @cached_property
     def runs(self) -> "_Runs":
@@ -83,24 +86,17 @@ def _largest_prime(largest: int) -> int:
 
 
 @dataclass(slots=True)
-class _RunStream:
-    source: RowSource
-    runs: _Runs
-    start: int
-    factor: int
+class _Stream:
+    """Rows of a sample, by what gives those between two places in it."""
+
+    block: Callable[[int, int], Block]
     n_read: int = 0
 
     def read(self, n_rows: int) -> Iterator[Block]:
         end = self.n_read + n_rows
         while self.n_read < end:
             first, self.n_read = self.n_read, min(self.n_read + LARGEST_BLOCK, end)
-            yield self.source.take(self._positions(first, self.n_read))
-
-    def _positions(self, first: int, end: int) -> NDArray[np.int64]:
-        """Positions in storage of rows, by their places after the first one."""
-        n_runs, length = self.runs
-        k, n_rows = np.arange(first, end), self.source.n_rows
-        return place_in_runs(k, n_rows, n_runs, length, self.start, self.factor)
+            yield self.block(first, self.n_read)
 
 
 @dataclass(frozen=True)
@@ -115,21 +111,9 @@ class AllRows:
 
     source: RowSource
 
-    def begin(self, rng: np.random.Generator) -> "_WindowStream":
+    def begin(self, rng: np.random.Generator) -> _Stream:
         """Start at the first row."""
-        return _WindowStream(self.source)
-
-
-@dataclass(slots=True)
-class _WindowStream:
-    source: RowSource
-    position: int = 0
-
-    def read(self, n_rows: int) -> Iterator[Block]:
-        end = self.position + n_rows
-        while self.position < end:
-            start, self.position = self.position, min(self.position + LARGEST_BLOCK, end)
-            yield self.source.window(start, self.position)
+        return _Stream(self.source.window)
 
 
 @dataclass(frozen=True)
@@ -149,23 +133,14 @@ class FreshRows:
 
     source: RowSource
 
-    def begin(self, rng: np.random.Generator) -> "_FreshStream":
+    def begin(self, rng: np.random.Generator) -> _Stream:
         """Start with no row read."""
-        return _FreshStream(self.source, key_of(rng))
+        n_rows, key = self.source.n_rows, key_of(rng)
 
+        def block(first: int, end: int) -> Block:
+            return self.source.take(first_of_permutation(n_rows, end, key, first))
 
-@dataclass(slots=True)
-class _FreshStream:
-    source: RowSource
-    key: int
-    n_read: int = 0
-
-    def read(self, n_rows: int) -> Iterator[Block]:
-        end = self.n_read + n_rows
-        while self.n_read < end:
-            first, self.n_read = self.n_read, min(self.n_read + LARGEST_BLOCK, end)
-            drawn = first_of_permutation(self.source.n_rows, self.n_read, self.key, first)
-            yield self.source.take(drawn)
+        return _Stream(block)
 
 
 def in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:

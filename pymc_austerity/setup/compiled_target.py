@@ -38,7 +38,7 @@ from pymc_austerity.compiled import (
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling, UniformSampling
-from pymc_austerity.exact import MOST_RATIOS, BoundViolatedError, ExactDecision
+from pymc_austerity.exact import MOST_RATIOS, BoundViolatedError, ExactDecision, thinning
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import (
     HamiltonianState,
@@ -303,9 +303,8 @@ class DecisionsForPython:
     def __init__(self, target: Target, proposal: Proposal[Any]) -> None:
         self._target, self._proposal = target, proposal
         self._chain: CompiledChain | None = None
-        self._first: Any = None
+        self._made_for: Any = None
         self._test: Any = None
-        self._share = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""
@@ -321,10 +320,10 @@ class DecisionsForPython:
     ) -> Decision:
         """A decision, audited if the decider wants it."""
         test, audits = decider.state.test, decider.audits
-        chain, share = self._with(decider, (decider.state.batch_size, type(test))), audits.share
-        if test is not self._test or share != self._share:
-            self._test, self._share, own = test, share, addressed(compiled_test(test))
-            chain.decisions = chain.decisions._replace(test=own, audit=float(share))
+        chain = self._with(decider, (decider.state.batch_size, type(test), audits.share))
+        if test is not self._test:
+            self._test, own = test, addressed(compiled_test(test))
+            chain.decisions = chain.decisions._replace(test=own)
         found = chain.decide(proposed, current, log_known, rng, audits.rng)
         assert found is not None  # only bounds can be violated
         accepted, n_rows, n_looks, error, standardized, is_audited, is_wrong, _ = found
@@ -355,15 +354,15 @@ class DecisionsForPython:
         if made is None:
             raise BoundViolatedError(int(found[0]), float(found[1]), float(found[2]))
         n_candidates = int(found[1])
-        n_ratios = -(-n_candidates // max(1, -(-n_candidates // MOST_RATIOS)))
+        n_ratios = len(range(0, n_candidates, thinning(n_candidates, MOST_RATIOS)))
         ratios = found[2 : 2 + n_ratios].copy()
         return ExactDecision(bool(made[0]), int(made[1]), float(found[0]), ratios, n_candidates)
 
-    def _with(self, decider: AnyDecider, first: Any) -> CompiledChain:
-        if self._chain is None or first != self._first:
+    def _with(self, decider: AnyDecider, needed: Any) -> CompiledChain:
+        if self._chain is None or needed != self._made_for:
             state = self._proposal.init(self._target.layout, self._target.approximation)
             moves = moves_of(self._target, self._proposal, state)
             target = compiled_target(self._target, decider, n_ratios=MOST_RATIOS)
             self._chain = CompiledChain(target, moves)
-            self._first, self._test = first, None
+            self._made_for, self._test = needed, None
         return self._chain
